@@ -1,0 +1,521 @@
+"""A session file as records of bytes, edited by splicing and in no other way.
+
+The promise: what nobody edits keeps its bytes, whatever is in it. A document knows where each record lies
+and reads it again when asked; it never holds the decoded session.
+
+A *record* is one JSON value of a line, nearly always the whole line. Lines end at LF bytes only (U+2028 and
+its like are text). What no JSON reader accepts is reported, copied through untouched, and never edited.
+"""
+
+import hashlib
+import json
+import math
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from compactctl.findings import Finding
+
+T = TypeVar("T")
+
+COPY_BYTES = 1 << 20
+"""How much of a file is held at once while it is copied or hashed."""
+
+Key = str | int
+Route = tuple[Key, ...]
+
+
+class Place(Struct, frozen=True, order=True):
+    """A spot in a document: a record (by index, from 0) and a route of keys and indexes to one value in it."""
+
+    record: int
+    route: Route = ()
+
+    def at(self, *keys: Key) -> "Place":
+        """Return the place that these keys lead to from here."""
+        return Place(self.record, self.route + keys)
+
+
+class Replace(Struct, frozen=True):
+    """Put another JSON value (as bytes) where a value stands."""
+
+    place: Place
+    json: bytes
+
+
+class Drop(Struct, frozen=True):
+    """Leave a record out, with its line end."""
+
+    record: int
+
+
+class DropTail(Struct, frozen=True):
+    """Leave the torn last line out."""
+
+
+class Insert(Struct, frozen=True):
+    """Put a new line (JSON, no line end) right after a record."""
+
+    after: int
+    json: bytes
+
+
+Edit = Replace | Drop | DropTail | Insert
+
+
+class Splice(Struct, frozen=True, order=True):
+    """An edit made concrete: these bytes of the file give way to those."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+class Record(Struct, Generic[T]):
+    """One record as a format meets it: its index, its line from 1, its bytes, and its value decoded.
+
+    `value` is None where the record is valid JSON but not of the asked shape (a number, an array, a field
+    of another type): such a record is known to exist and is otherwise left alone.
+    """
+
+    index: int
+    line: int
+    size_bytes: int
+    value: T | None
+
+
+class Document:
+    """One session file, open for reading. `source` is a seekable binary file and is only ever read.
+
+    `records` must be walked once before anything else is asked: it builds the index. Walking again with
+    another shape is allowed and builds it anew.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._starts = array("Q")
+        self._ends = array("Q")
+        self._lines = array("Q")
+        self._spans: dict[int, tuple[int, int]] = {}
+        self.size_bytes = source.seek(0, 2)
+        self.line_count = 0
+        self.torn_tail: Splice | None = None
+        """The torn last line, as the splice that leaves it out; None where the file ends well."""
+        self.ends_in_newline = True
+        self.findings: tuple[Finding, ...] = ()
+        """What reading found, in order of lines; complete once `records` was walked to its end."""
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    # reading -----------------------------------------------------------------------------------
+
+    def records(self, decoder: "msgspec.json.Decoder[T]") -> Iterator[Record[T]]:
+        """Yield every record in file order, decoded by `decoder`, in bounded memory.
+
+        Damage is noted in `findings`, with its line; it never raises and never hides what follows it.
+        """
+        self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
+        self.torn_tail, self.ends_in_newline = None, True
+        damage = _Damage()
+        offset = 0
+        number = 0
+        self._source.seek(0)
+        for line in self._source:
+            number += 1
+            body = line.rstrip(b"\r\n")
+            try:
+                value = decoder.decode(body)
+                if not body.isascii():
+                    body.decode()
+                index = self._add(offset, offset + len(body), number)
+                yield Record(index, number, len(body), value)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                torn = not line.endswith(b"\n")
+                read_to = 0
+                for piece in _recover(body, number, offset == 0, torn, damage):
+                    read_to = piece.end
+                    index = self._add(offset + piece.start, offset + piece.end, number)
+                    yield Record(index, number, piece.end - piece.start, _shaped(piece.clean, decoder))
+                if torn and body[read_to:].strip():
+                    self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
+            offset += len(line)
+            self.ends_in_newline = line.endswith(b"\n")
+        self.line_count = number
+        if number and not self.ends_in_newline and self.torn_tail is None:
+            damage.note(number, "no-final-newline", "the last line has no newline")
+        self.findings = damage.findings()
+
+    def _add(self, start: int, end: int, line: int) -> int:
+        self._starts.append(start)
+        self._ends.append(end)
+        self._lines.append(line)
+        return len(self._starts) - 1
+
+    def line(self, record: int) -> int:
+        """Return the line (from 1) that a record stands on."""
+        return self._lines[record]
+
+    def offset(self, record: int) -> int:
+        """Return where a record starts, in bytes from the start of the file."""
+        return self._starts[record]
+
+    def raw(self, record: int) -> bytes:
+        """Return a record's bytes as they stand in the file."""
+        self._source.seek(self._starts[record])
+        return self._source.read(self._ends[record] - self._starts[record])
+
+    def raw_value(self, place: Place) -> bytes:
+        """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
+        raw = self.raw(place.record)
+        start, end = span(raw, place.route)
+        return raw[start:end]
+
+    def value(self, place: Place) -> Any:
+        """Return one value decoded. Lone surrogates and invalid UTF-8 come out as U+FFFD.
+
+        Raises KeyError where the place does not exist.
+        """
+        return read_json(self.raw_value(place))
+
+    def sha256(self) -> str:
+        """Return the hex digest of the whole file, read in windows."""
+        return self.sha256_of(0, self.size_bytes)
+
+    def sha256_of(self, start: int, end: int) -> str:
+        """Return the hex digest of these bytes of the file."""
+        digest = hashlib.sha256()
+        for window in self._windows(start, end):
+            digest.update(window)
+        return digest.hexdigest()
+
+    # editing -----------------------------------------------------------------------------------
+
+    def splices(self, edits: Iterable[Edit]) -> tuple[Splice, ...]:
+        """Return the edits as splices in file order. Raises ValueError where two of them overlap."""
+        made = sorted(splice for edit in edits for splice in self._concrete(edit))
+        for before, after in zip(made, made[1:], strict=False):
+            if before.end > after.start:
+                raise ValueError(f"edits overlap at byte {after.start}")
+        return tuple(made)
+
+    def _concrete(self, edit: Edit) -> Iterator[Splice]:
+        match edit:
+            case Replace(place, new):
+                base = self._starts[place.record]
+                start, end = span(self.raw(place.record), place.route)
+                yield Splice(base + start, base + end, new)
+            case Drop(record):
+                yield Splice(self._starts[record], self._line_end(record), b"")
+            case Insert(after, new):
+                end = self._line_end(after)
+                lead = b"" if self._byte(end - 1) == b"\n" else b"\n"
+                yield Splice(end, end, lead + new + b"\n")
+            case DropTail():
+                if self.torn_tail is not None:
+                    yield self.torn_tail
+
+    def _line_end(self, record: int) -> int:
+        """Return where the line end after a record ends; the record's own end where another is glued to it."""
+        end = self._ends[record]
+        self._source.seek(end)
+        match self._source.read(2):
+            case b"\r\n":
+                return end + 2
+            case rest if rest.startswith(b"\n"):
+                return end + 1
+        return end
+
+    def _byte(self, offset: int) -> bytes:
+        self._source.seek(offset)
+        return self._source.read(1)
+
+    def edited(self, splices: Sequence[Splice]) -> Iterator[bytes]:
+        """Yield the edited file in pieces. It always ends in a newline, unless it is empty."""
+        offset = 0
+        last = b""
+        for splice in splices:
+            for window in self._windows(offset, splice.start):
+                yield window
+                last = window
+            if splice.new:
+                yield splice.new
+                last = splice.new
+            offset = splice.end
+        for window in self._windows(offset, self.size_bytes):
+            yield window
+            last = window
+        if last and not last.endswith(b"\n"):
+            yield b"\n"
+
+    def _windows(self, start: int, end: int) -> Iterator[bytes]:
+        while start < end:
+            self._source.seek(start)
+            window = self._source.read(min(COPY_BYTES, end - start))
+            if not window:
+                raise EOFError("the file got shorter while it was read")
+            start += len(window)
+            yield window
+
+    def slice(self, start: int, end: int) -> bytes:
+        """Return these bytes of the file."""
+        self._source.seek(start)
+        return self._source.read(end - start)
+
+
+# one value in a record ---------------------------------------------------------------------------
+
+_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
+_SPACE = re.compile(rb"[ \t\n\r]*+")
+_ATOM = re.compile(rb"[^,\]} \t\n\r]++")
+_STRUCTURE = re.compile(rb'[\[\]{}]|"(?:[^"\\]+|\\.)*+"', re.DOTALL)
+
+
+def span(raw: bytes, route: Route) -> tuple[int, int]:
+    """Return where the value at `route` starts and ends in a record's bytes.
+
+    The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
+    it does for every JSON library. Raises KeyError where the route leads nowhere.
+    """
+    start = _skip_space(raw, 0)
+    end = _value_end(raw, start)
+    for key in route:
+        found = None
+        for name, value_start, value_end in members(raw, start):
+            if name == key:
+                found = value_start, value_end
+                if isinstance(key, int):
+                    break
+        if found is None:
+            raise KeyError(key)
+        start, end = found
+    return start, end
+
+
+def elements(raw: bytes) -> list[bytes]:
+    """Return the elements of a JSON array, each as it stands in the bytes; [] where it is not an array."""
+    start = _skip_space(raw, 0)
+    if raw[start : start + 1] != b"[":
+        return []
+    return [raw[value_start:value_end] for _, value_start, value_end in members(raw, start)]
+
+
+def members(raw: bytes, start: int = 0) -> Iterator[tuple[Key, int, int]]:
+    """Yield key or index, start and end of each member of the object or array at `start`; nothing for atoms."""
+    opener = raw[start : start + 1]
+    if opener not in (b"{", b"["):
+        return
+    position = _skip_space(raw, start + 1)
+    index = 0
+    while raw[position : position + 1] not in (b"}", b"]"):
+        key: Key = index
+        if opener == b"{":
+            key_end = _value_end(raw, position)
+            key = str(read_json(raw[position:key_end]))
+            position = _skip_space(raw, _skip_space(raw, key_end) + 1)
+        end = _value_end(raw, position)
+        yield key, position, end
+        index += 1
+        position = _skip_space(raw, end)
+        if raw[position : position + 1] == b",":
+            position = _skip_space(raw, position + 1)
+
+
+def _skip_space(raw: bytes, position: int) -> int:
+    match = _SPACE.match(raw, position)
+    return match.end() if match else position
+
+
+def _value_end(raw: bytes, start: int) -> int:
+    opener = raw[start : start + 1]
+    if opener == b'"':
+        match = _STRING.match(raw, start)
+    elif opener in (b"{", b"["):
+        depth = 0
+        for token in _STRUCTURE.finditer(raw, start):
+            first = token.group()[:1]
+            if first in (b"{", b"["):
+                depth += 1
+            elif first in (b"}", b"]"):
+                depth -= 1
+                if depth == 0:
+                    return token.end()
+        raise KeyError(start)
+    else:
+        match = _ATOM.match(raw, start)
+    if match is None:
+        raise KeyError(start)
+    return match.end()
+
+
+# reading what the fast decoder refuses -----------------------------------------------------------
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NULS = re.compile(rb"\x00+")
+_MAX_INTEGER_DIGITS = 18
+
+
+def read_json(raw: bytes) -> Any:
+    """Return the one JSON value in `raw`, leniently: halves of surrogate pairs and invalid UTF-8 become U+FFFD.
+
+    Raises ValueError or RecursionError where it is no JSON at all.
+    """
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        value, _, _ = _lenient(raw.decode("utf-8", "replace").lstrip(), 0)
+        clean = json.dumps(value, ensure_ascii=False)
+        return json.loads(_SURROGATE.sub("\ufffd", clean))
+
+
+def write_json(value: Any) -> bytes:
+    """Return a value as compact JSON in UTF-8, the way agents write it."""
+    return msgspec.json.encode(value)
+
+
+class _Piece(Struct):
+    """A record inside a line that needed care: its span in the line, and its value as clean JSON."""
+
+    start: int
+    end: int
+    clean: bytes
+
+
+class _Damage:
+    """Collects findings of reading; neighbouring unreadable lines become one."""
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._unreadable: tuple[int, int, str] | None = None
+
+    def note(self, line: int, rule: str, message: str) -> None:
+        self._findings.append(Finding(line, rule, message))
+
+    def unreadable(self, line: int, why: str) -> None:
+        if self._unreadable is not None and self._unreadable[1] == line - 1:
+            self._unreadable = (self._unreadable[0], line, self._unreadable[2])
+            return
+        self._flush()
+        self._unreadable = (line, line, why)
+
+    def _flush(self) -> None:
+        if self._unreadable is None:
+            return
+        first, last, why = self._unreadable
+        message = why if first == last else f"{why} (lines {first}-{last}, one damaged span)"
+        self.note(first, "unreadable-line", message)
+        self._unreadable = None
+
+    def findings(self) -> tuple[Finding, ...]:
+        self._flush()
+        return tuple(sorted(self._findings, key=lambda f: (f.line or 0)))
+
+
+def _shaped(clean: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    try:
+        return decoder.decode(clean)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage) -> list[_Piece]:
+    """Return the records of a line that the fast decoder refused, and note what is wrong with it."""
+    start = 0
+    if at_start and body.startswith(b"\xef\xbb\xbf"):
+        start = 3
+        damage.note(line, "byte-order-mark", "the file starts with a byte order mark")
+    if b"\x00" in body:
+        count = body.count(b"\x00")
+        damage.note(line, "nul-run", f"{count} NUL bytes, as a crash leaves them")
+    pieces: list[_Piece] = []
+    for first, last in _between_nuls(body, start):
+        pieces += _values(body, first, last, line, torn and last == len(body), damage)
+    if len(pieces) > 1:
+        damage.note(line, "glued-records", f"{len(pieces)} records on one line; all were read")
+    return pieces
+
+
+def _between_nuls(body: bytes, start: int) -> list[tuple[int, int]]:
+    stretches = []
+    for nuls in _NULS.finditer(body, start):
+        stretches.append((start, nuls.start()))
+        start = nuls.end()
+    stretches.append((start, len(body)))
+    return [(first, last) for first, last in stretches if body[first:last].strip()]
+
+
+def _values(body: bytes, first: int, last: int, line: int, torn: bool, damage: _Damage) -> list[_Piece]:
+    """Return the JSON values that stand one after another in this stretch of a line."""
+    text = body[first:last].decode("utf-8", "surrogateescape")
+    position = _next_value(text, 0)
+    pieces: list[_Piece] = []
+    while position < len(text):
+        start = first + _bytes_to(text, position)
+        try:
+            value, end, odd_numbers = _lenient(text, position)
+        except (ValueError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else _json_reason(error)
+            if torn:
+                damage.note(line, "torn-tail", f"the last line is cut off: its last {last - start:,} bytes are no record")
+            elif pieces:
+                damage.note(line, "glued-records", f"{last - start:,} bytes after the first record are not JSON: {why}")
+            else:
+                damage.unreadable(line, f"not JSON: {why}")
+            break
+        clean = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        invalid_bytes = len(_SURROGATE.findall(text, position, end))
+        if invalid_bytes:
+            damage.note(line, "invalid-utf8", "bytes that are not UTF-8; read as U+FFFD, kept as they are")
+        if len(_SURROGATE.findall(clean)) > invalid_bytes:
+            damage.note(line, "lone-surrogate", "half of a surrogate pair; a provider would refuse it")
+        if odd_numbers:
+            damage.note(line, "non-json-number", "NaN, Infinity or an integer too long to read")
+        pieces.append(_Piece(start, first + _bytes_to(text, end), _SURROGATE.sub("\ufffd", clean).encode()))
+        position = _next_value(text, end)
+    return pieces
+
+
+def _next_value(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r":
+        position += 1
+    return position
+
+
+def _json_reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}"
+    return str(error)
+
+
+def _bytes_to(text: str, position: int) -> int:
+    return len(text[:position].encode("utf-8", "surrogateescape"))
+
+
+def _lenient(text: str, position: int) -> tuple[Any, int, bool]:
+    """Return the JSON value at `position`, where it ends, and whether it holds numbers that JSON lacks.
+
+    Such numbers come out as None: they are never written back, and nothing is decided on them.
+    """
+    odd = False
+
+    def constant(_: str) -> None:
+        nonlocal odd
+        odd = True
+
+    def number(digits: str) -> int | float | None:
+        nonlocal odd
+        if digits.lstrip("-").isdigit() and len(digits) <= _MAX_INTEGER_DIGITS:
+            return int(digits)
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        odd = True
+        return None
+
+    decoder = json.JSONDecoder(parse_constant=constant, parse_int=number, parse_float=number)
+    value, end = decoder.raw_decode(text, position)
+    return value, end, odd

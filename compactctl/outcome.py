@@ -1,0 +1,247 @@
+"""What became of each session and of a batch: the values behind every output, in the contract's JSON shape.
+
+Field names are the JSON keys. A field that does not apply is left out of JSON (`UNSET`), one that applies and has
+no value is null.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from compactctl import __version__
+from compactctl.findings import Finding, Severity
+
+Status = Literal["read", "planned", "applied", "unchanged", "skipped", "failed"]
+STATUSES: tuple[Status, ...] = ("read", "planned", "applied", "unchanged", "skipped", "failed")
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+class Problem(Struct, frozen=True):
+    """Why a session failed or was skipped: the error class in snake case, and one line in words."""
+
+    code: str
+    message: str
+
+
+class Bytes(Struct, frozen=True):
+    """Bytes of the session file before and after, and of what lies beside it afterwards."""
+
+    before: int
+    after: int
+    beside: int = 0
+
+
+class Tokens(Struct, frozen=True):
+    """Tokens of the effective context. `anchor` is where the recorded usage stands; `after` equals `before` where nothing is due."""
+
+    estimator: str
+    anchored: bool
+    before: int
+    after: int
+    window: int
+    window_source: str
+    """`recorded`, `proved`, `table`, `fallback` or `option`."""
+    threshold: int
+    anchor_line: int | None = None
+    anchor_tokens: int | None = None
+
+
+class SpillNote(Struct, frozen=True):
+    """One spill: planned, or done. `file` is relative to the folder of the output session."""
+
+    call_id: str
+    tool: str
+    line: int
+    bytes: int
+    sha256: str
+    reason: str
+    file: str
+    exchange: str = ""
+    preview_start: str = ""
+    round_bytes: int = 0
+
+
+class FailureNote(Struct, frozen=True):
+    call_id: str
+    error: str
+    line: int = 0
+
+
+class KeepCounts(Struct, frozen=True):
+    """Results that stay, counted by reason in words."""
+
+    reason: str
+    count: int
+
+
+class Layer1Note(Struct, frozen=True):
+    spills: tuple[SpillNote, ...] = ()
+    failures: tuple[FailureNote, ...] = ()
+    kept: tuple[KeepCounts, ...] = ()
+
+
+class Output(Struct, frozen=True):
+    """Where the result was (or would be) written."""
+
+    session: str
+    report: str
+    spill_dir: str
+
+
+class BigResult(Struct, frozen=True):
+    """One of the biggest tool results; `why` says why it would or would not be spilled."""
+
+    line: int
+    bytes: int
+    tool: str
+    in_context: bool
+    why: str
+
+
+class WouldSpill(Struct, frozen=True):
+    """What Layer 1 would do at a single-result limit."""
+
+    limit_bytes: int
+    results: int
+    bytes: int
+    tokens_saved: int
+
+
+class CompactionNote(Struct, frozen=True):
+    line: int
+    tokens_before: int | None
+    trigger: str | None
+
+
+class SideRunNote(Struct, frozen=True):
+    """A subagent's run inside the file."""
+
+    agent: str
+    messages: int
+    tokens: int | None
+
+
+class Details(Struct, frozen=True):
+    """What `inspect` adds: where the bytes are, what is biggest, what a lower limit would give."""
+
+    lines: int
+    modified: str | None
+    """ISO 8601 with offset, UTC; null for standard input."""
+    project: str | None
+    parent_session_id: str | None
+    window_used_percent: int
+    bytes_by_kind: dict[str, int]
+    context_bytes_by_kind: dict[str, int]
+    results_in_file: int
+    biggest_results: tuple[BigResult, ...]
+    would_spill: tuple[WouldSpill, ...]
+    compactions: tuple[CompactionNote, ...]
+    side_runs: tuple[SideRunNote, ...]
+    requests: int
+    peak_tokens: int
+
+
+class FindingNote(Struct, frozen=True):
+    rule: str
+    severity: str
+    line: int | None
+    message: str
+
+
+def notes(findings: Iterable[Finding]) -> tuple[FindingNote, ...]:
+    """Return findings as they stand in JSON."""
+    return tuple(FindingNote(f.rule, f.severity, f.line, f.message) for f in findings)
+
+
+class Outcome(Struct, kw_only=True, omit_defaults=False):
+    """One session: what it is, what was done or would be done, and how that ended."""
+
+    path: str
+    index: int | UnsetType = UNSET
+    format: str | None = None
+    agent: str | None = None
+    session_id: str | None = None
+    model: str | None = None
+    status: Status = "read"
+    error: Problem | None = None
+    messages: int | UnsetType = UNSET
+    rounds: int | UnsetType = UNSET
+    tool_results: int | UnsetType = UNSET
+    bytes: Bytes | UnsetType = UNSET
+    tokens: Tokens | UnsetType = UNSET
+    layer1: Layer1Note | UnsetType = UNSET
+    estimates: dict[str, int | None] | UnsetType = UNSET
+    details: Details | UnsetType = UNSET
+    checks: dict[str, bool] | UnsetType = UNSET
+    """(`verify`, `restore`) each check by name, and whether it held."""
+    findings: tuple[FindingNote, ...] = ()
+    output: Output | None = None
+    notes: tuple[str, ...] = ()
+    """Sentences a person should read: the resume command, what could not be done and why."""
+    exit_code: int = 0
+    traceback: str | UnsetType = UNSET
+    """Only with `--debug`, of a bug."""
+
+
+class Totals(Struct, kw_only=True):
+    """The batch in figures."""
+
+    sessions: int
+    status: dict[str, int]
+    bytes: Bytes
+    tokens: dict[str, int]
+    spills: int
+    findings: dict[str, int]
+    not_sessions: int
+    exit_codes: dict[str, int]
+    exit_code: int
+
+
+class Batch(Struct, kw_only=True):
+    """What a command found out about all its inputs. `exit_code` is the highest met."""
+
+    command: str
+    outcomes: list[Outcome]
+    not_sessions: list[str]
+    """Files in folders that are no sessions; they do not touch the exit code."""
+    problems: list[str] = []
+    """Folders that could not be read, links that loop: said on standard error."""
+    exit_code: int = 0
+
+    def totals(self) -> Totals:
+        """Return the sums over all outcomes."""
+        statuses = Counter(outcome.status for outcome in self.outcomes)
+        severities = Counter(f.severity for outcome in self.outcomes for f in outcome.findings)
+        sized = [outcome.bytes for outcome in self.outcomes if outcome.bytes is not UNSET]
+        counted = [outcome.tokens for outcome in self.outcomes if outcome.tokens is not UNSET]
+        codes = Counter(outcome.exit_code for outcome in self.outcomes)
+        return Totals(
+            sessions=len(self.outcomes),
+            status={status: statuses[status] for status in STATUSES},
+            bytes=Bytes(
+                sum(item.before for item in sized),
+                sum(item.after for item in sized),
+                sum(item.beside for item in sized),
+            ),
+            tokens={
+                "before": sum(item.before for item in counted),
+                "after": sum(item.after for item in counted),
+            },
+            spills=sum(len(o.layer1.spills) for o in self.outcomes if o.layer1 is not UNSET),
+            findings={severity: severities[severity] for severity in SEVERITIES},
+            not_sessions=len(self.not_sessions),
+            exit_codes={str(code): count for code, count in sorted(codes.items())},
+            exit_code=self.exit_code,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the object that `-o json` prints."""
+        return {
+            "schema": f"compactctl.{self.command}/1",
+            "version": __version__,
+            "sessions": msgspec.to_builtins(self.outcomes),
+            "totals": msgspec.to_builtins(self.totals()),
+        }

@@ -1,0 +1,51 @@
+"""What a run will do to one session, as data: which results move to files and why, and what stays."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from compactctl.model import ToolResult
+
+SpillReason = Literal["single", "round"]
+
+
+class Spill(Struct, frozen=True):
+    """One result that moves to a file: its text is written to `file` and `preview` takes its place."""
+
+    result: ToolResult
+    exchange: str
+    line: int
+    reason: SpillReason
+    round_bytes: int
+    """What the results of the round came to when this one was chosen; 0 for `single`."""
+    sha256: str
+    """Of the text in UTF-8."""
+    file: str
+    """The file's name in the spill folder."""
+    preview: str
+
+
+class Keep(Struct, frozen=True):
+    """One result that stays, with the reason in words (`under the limits`, `already spilled`, …)."""
+
+    result: ToolResult
+    exchange: str
+    line: int
+    reason: str
+
+
+class Failure(Struct, frozen=True):
+    """A result that should have moved and could not; it stays where it was, undecided."""
+
+    call_id: str
+    exchange: str
+    line: int
+    error: str
+
+
+class Plan(Struct, frozen=True):
+    """Every decision about the results of one context, in order of messages."""
+
+    spills: tuple[Spill, ...] = ()
+    keeps: tuple[Keep, ...] = ()
+    failures: tuple[Failure, ...] = ()

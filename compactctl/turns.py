@@ -1,0 +1,130 @@
+"""Rounds and exchanges, and the one place that says whether calls and results pair up.
+
+An *exchange* is an assistant message and everything up to the next one. A result is matched by call id within
+its exchange, so an id that comes again later is another call.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from compactctl.findings import Finding
+from compactctl.model import Message, ToolResult
+
+
+class Paired(Struct, frozen=True):
+    """A tool result of the context and the exchange it belongs to.
+
+    `exchange` is what the ledger knows the exchange by: the format's key of the assistant message, else its
+    ordinal among the exchanges.
+    """
+
+    message_index: int
+    exchange: str
+    call_index: int | None
+    """The index of the message whose call it answers; None for a result without a call."""
+    result: ToolResult
+
+
+class Round(Struct, frozen=True):
+    """An assistant message with calls, and the results that answer them within its exchange."""
+
+    message_index: int
+    exchange: str
+    results: tuple[Paired, ...]
+
+
+def exchanges(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """Return the exchanges as (first, past the last) message indexes; what stands before the first answer is none."""
+    starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    return list(zip(starts, [*starts[1:], len(messages)], strict=True))
+
+
+def pair(messages: Sequence[Message]) -> list[Paired]:
+    """Return every result of the context, in order, each with its exchange and whether a call there asked for it."""
+    paired: list[Paired] = []
+    exchange, ordinal, call_index = "", 0, None
+    open_ids: set[str] = set()
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            ordinal += 1
+            exchange = message.key or f"#{ordinal}"
+            call_index = index
+            open_ids = {call.call_id for call in message.calls()}
+            continue
+        result = message.result
+        if result is not None:
+            answers = call_index if result.call_id in open_ids else None
+            paired.append(Paired(index, exchange, answers, result))
+    return paired
+
+
+def rounds(messages: Sequence[Message]) -> list[Round]:
+    """Return every assistant message that calls tools, with the results that answer it."""
+    found = [
+        (index, message.key or f"#{ordinal}")
+        for ordinal, (index, message) in enumerate(
+            ((i, m) for i, m in enumerate(messages) if m.role == "assistant"), start=1
+        )
+        if any(True for _ in message.calls())
+    ]
+    answers: dict[int, list[Paired]] = {index: [] for index, _ in found}
+    for item in pair(messages):
+        if item.call_index is not None:
+            answers[item.call_index].append(item)
+    return [Round(index, exchange, tuple(answers[index])) for index, exchange in found]
+
+
+def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True) -> list[Finding]:
+    """Return what is wrong with calls and results in the context.
+
+    `order_matters` is False for formats whose agent puts results right behind their calls on resume.
+    """
+    findings: list[Finding] = []
+    bounds = exchanges(messages)
+    first = bounds[0][0] if bounds else len(messages)
+    for message in messages[:first]:
+        if message.result is not None:
+            findings.append(_orphan(message))
+    for start, end in bounds:
+        findings += _exchange_findings(messages, start, end, order_matters)
+    return findings
+
+
+def _exchange_findings(
+    messages: Sequence[Message], start: int, end: int, order_matters: bool
+) -> list[Finding]:
+    findings: list[Finding] = []
+    calls = {call.call_id: call for call in messages[start].calls()}
+    line = messages[start].line
+    if any(not call_id for call_id in calls):
+        findings.append(Finding(line, "bad-call-id", "a tool call has no id"))
+    answered: set[str] = set()
+    interrupted = False
+    for message in messages[start + 1 : end]:
+        result = message.result
+        if result is None:
+            interrupted = True
+            continue
+        if not result.call_id:
+            findings.append(Finding(message.line, "bad-call-id", "a tool result names no call"))
+        elif result.call_id not in calls:
+            findings.append(_orphan(message))
+        elif result.call_id in answered:
+            text = f"a second result for call {result.call_id}"
+            findings.append(Finding(message.line, "duplicate-result", text))
+        elif interrupted and order_matters:
+            text = f"the result of call {result.call_id} stands after another message"
+            findings.append(Finding(message.line, "result-out-of-place", text))
+        answered.add(result.call_id)
+    missing = [call_id for call_id in calls if call_id and call_id not in answered]
+    at_end = end == len(messages) and all(message.result is not None for message in messages[start + 1 : end])
+    rule = "unfinished-call" if at_end else "call-without-result"
+    findings += [Finding(line, rule, f"call {call_id} has no result") for call_id in missing]
+    return findings
+
+
+def _orphan(message: Message) -> Finding:
+    result = message.result
+    call_id = result.call_id if result else ""
+    return Finding(message.line, "result-without-call", f"the result names call {call_id}, which is not in context")
