@@ -8,6 +8,7 @@ its like are text). What no JSON reader accepts is reported, copied through unto
 """
 
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -196,9 +197,14 @@ class Document:
     # editing -----------------------------------------------------------------------------------
 
     def splices(self, edits: Iterable[Edit]) -> tuple[Splice, ...]:
-        """Return the edits as splices in file order. Raises ValueError where two of them overlap."""
+        """Return the edits as splices in file order; the edited file ends in a newline, unless it is empty.
+
+        Raises ValueError where two edits overlap.
+        """
         made = sorted(splice for edit in edits for splice in self._concrete(edit))
-        for before, after in zip(made, made[1:], strict=False):
+        if not any(splice.end == self.size_bytes for splice in made) and not self.ends_in_newline:
+            made.append(Splice(self.size_bytes, self.size_bytes, b"\n"))
+        for before, after in itertools.pairwise(made):
             if before.end > after.start:
                 raise ValueError(f"edits overlap at byte {after.start}")
         return tuple(made)
@@ -213,11 +219,13 @@ class Document:
                 yield Splice(self._starts[record], self._line_end(record), b"")
             case Insert(after, new):
                 end = self._line_end(after)
-                lead = b"" if self._byte(end - 1) == b"\n" else b"\n"
+                lead = b"" if self.slice(end - 1, end) == b"\n" else b"\n"
                 yield Splice(end, end, lead + new + b"\n")
             case DropTail():
                 if self.torn_tail is not None:
-                    yield self.torn_tail
+                    start = self.torn_tail.start
+                    closing = b"\n" if start and self.slice(start - 1, start) != b"\n" else b""
+                    yield Splice(start, self.size_bytes, closing)
 
     def _line_end(self, record: int) -> int:
         """Return where the line end after a record ends; the record's own end where another is glued to it."""
@@ -230,27 +238,15 @@ class Document:
                 return end + 1
         return end
 
-    def _byte(self, offset: int) -> bytes:
-        self._source.seek(offset)
-        return self._source.read(1)
-
     def edited(self, splices: Sequence[Splice]) -> Iterator[bytes]:
-        """Yield the edited file in pieces. It always ends in a newline, unless it is empty."""
+        """Yield the edited file in pieces."""
         offset = 0
-        last = b""
         for splice in splices:
-            for window in self._windows(offset, splice.start):
-                yield window
-                last = window
+            yield from self._windows(offset, splice.start)
             if splice.new:
                 yield splice.new
-                last = splice.new
             offset = splice.end
-        for window in self._windows(offset, self.size_bytes):
-            yield window
-            last = window
-        if last and not last.endswith(b"\n"):
-            yield b"\n"
+        yield from self._windows(offset, self.size_bytes)
 
     def _windows(self, start: int, end: int) -> Iterator[bytes]:
         while start < end:
@@ -412,7 +408,7 @@ class _Damage:
 
     def findings(self) -> tuple[Finding, ...]:
         self._flush()
-        return tuple(sorted(self._findings, key=lambda f: (f.line or 0)))
+        return tuple(sorted(self._findings, key=lambda f: f.line or 0))
 
 
 def _shaped(clean: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
@@ -460,9 +456,17 @@ def _values(body: bytes, first: int, last: int, line: int, torn: bool, damage: _
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else _json_reason(error)
             if torn:
-                damage.note(line, "torn-tail", f"the last line is cut off: its last {last - start:,} bytes are no record")
+                damage.note(
+                    line,
+                    "torn-tail",
+                    f"the last line is cut off: {last - start:,} bytes are no record",
+                )
             elif pieces:
-                damage.note(line, "glued-records", f"{last - start:,} bytes after the first record are not JSON: {why}")
+                damage.note(
+                    line,
+                    "glued-records",
+                    f"{last - start:,} bytes after the first record are not JSON: {why}",
+                )
             else:
                 damage.unreadable(line, f"not JSON: {why}")
             break

@@ -1,24 +1,24 @@
 """What can go wrong, as a tree; each class carries its exit code.
 
-    CompactctlError
-    ├── UsageError            2   wrong options or settings
-    │   └── OutputCollision   2   two inputs would write the same output
-    ├── ReadError             3   an input could not be read as a session
-    │   ├── NotFound          3   no such file or folder
-    │   ├── Unreadable        3   it exists, but the system will not let us read it
-    │   ├── UnknownFormat     3   no format recognises it
-    │   ├── EmptySession      3   nothing in it
-    │   ├── NoSession         3   no session among the inputs
-    │   └── NoReceipt         3   not something that compaction wrote
-    ├── OverTarget            4   the smallest legal result is still over the threshold
-    ├── WriteError            6   an output could not be written
-    │   ├── SpillFailed       6   a spill could not be written; its result stays where it was
-    │   ├── OutputChanged     6   an output exists and is not what our receipt says
-    │   └── SourceChanged     6   the source changed while it was read
-    ├── VerifyError           7   a result failed its own verification
-    │   └── NotRestorable     7   what restore gives is not the original
-    ├── Interrupted         130   stopped by the user
-    └── Bug                  70   a bug in compactctl
+CompactctlError
+├── UsageError            2   wrong options or settings
+│   └── OutputCollision   2   two inputs would write the same output
+├── ReadError             3   an input could not be read as a session
+│   ├── NotFound          3   no such file or folder
+│   ├── Unreadable        3   it exists, but the system will not let us read it
+│   ├── UnknownFormat     3   no format recognises it
+│   ├── EmptySession      3   nothing in it
+│   ├── NoSession         3   no session among the inputs
+│   └── NoReceipt         3   not something that compaction wrote
+├── OverTarget            4   the smallest legal result is still over the threshold
+├── WriteError            6   an output could not be written
+│   ├── SpillFailed       6   a spill could not be written; its result stays where it was
+│   ├── OutputChanged     6   an output exists and is not what our receipt says
+│   └── SourceChanged     6   the source changed while it was read
+├── VerifyError           7   a result failed its own verification
+│   └── NotRestorable     7   what restore gives is not the original
+├── Interrupted         130   stopped by the user
+└── Bug                  70   a bug in compactctl
 """
 
 import re

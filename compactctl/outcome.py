@@ -35,7 +35,7 @@ class Bytes(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """Tokens of the effective context. `anchor` is where the recorded usage stands; `after` equals `before` where nothing is due."""
+    """Tokens of the effective context. `after` equals `before` where nothing is due."""
 
     estimator: str
     anchored: bool

@@ -72,7 +72,7 @@ def known_keys() -> list[str]:
 
 
 def with_changes(settings: Settings, assignments: Iterable[str]) -> Settings:
-    """Return the settings with each `KEY=VALUE` applied. Raises UsageError naming the key and, for a wrong one, the nearest."""
+    """Return the settings with each `KEY=VALUE` applied. Raises UsageError that names the key and the nearest one."""
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals:
@@ -99,6 +99,8 @@ def _with_change(settings: Settings, key: str, text: str) -> Settings:
         raise UsageError(f"setting {key} must be more than 0")
     if key == "layer1.preview_style" and value not in ("auto", "seed", "native"):
         raise UsageError(f"setting {key}: {text!r} is none of auto, seed, native")
+    if key == "layer1.preview_wording" and value not in ("en", "zh") and "{path}" not in value:
+        raise UsageError(f"setting {key}: write en, zh, or a template that has {{path}} in it")
     changed = msgspec.structs.replace(section, **{name: value})
     return msgspec.structs.replace(settings, **{section_name: changed})
 

@@ -80,20 +80,15 @@ def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True)
 
     `order_matters` is False for formats whose agent puts results right behind their calls on resume.
     """
-    findings: list[Finding] = []
     bounds = exchanges(messages)
     first = bounds[0][0] if bounds else len(messages)
-    for message in messages[:first]:
-        if message.result is not None:
-            findings.append(_orphan(message))
+    findings = [_orphan(message) for message in messages[:first] if message.result is not None]
     for start, end in bounds:
         findings += _exchange_findings(messages, start, end, order_matters)
     return findings
 
 
-def _exchange_findings(
-    messages: Sequence[Message], start: int, end: int, order_matters: bool
-) -> list[Finding]:
+def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_matters: bool) -> list[Finding]:
     findings: list[Finding] = []
     calls = {call.call_id: call for call in messages[start].calls()}
     line = messages[start].line

@@ -1,7 +1,10 @@
 """The edits that every format makes alike: a result gives way to its preview, its copies are slimmed."""
 
+from typing import Any
+
 from compactctl.document import Document, Edit, Place, Replace, elements, members, read_json, span, write_json
 from compactctl.formats.interface import Spilled
+from compactctl.model import ToolResult
 
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 """Block types whose `text` is a result's text."""
@@ -11,6 +14,14 @@ COPY_STRING_BYTES = 256
 
 COPY_LIST_BYTES = 2048
 """A list in a copy of a spilled result is shortened when its JSON is longer than this."""
+
+
+def result_text(document: Document, result: ToolResult) -> str:
+    """Return the text of a result: the string, or the text blocks of a list joined by one newline each."""
+    value = document.value(result.place)
+    if isinstance(value, str):
+        return value
+    return "\n".join(block["text"] for block in value if _is_text(block))
 
 
 def replace_text(document: Document, place: Place, text: str) -> Edit:
@@ -36,10 +47,11 @@ def replace_text(document: Document, place: Place, text: str) -> Edit:
 
 
 def _is_text_block(element: bytes) -> bool:
-    value = read_json(element)
-    return (
-        isinstance(value, dict) and value.get("type") in TEXT_BLOCKS and isinstance(value.get("text"), str)
-    )
+    return _is_text(read_json(element))
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in TEXT_BLOCKS and isinstance(block.get("text"), str)
 
 
 def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:

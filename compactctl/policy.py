@@ -1,0 +1,165 @@
+"""Which results move to files, and why: the described system's Layer 1 by the contract's rules of counting.
+
+Pure: the texts come through a function, the file names from `SpillNames`, failures from an earlier attempt.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from hashlib import sha256
+
+from msgspec import Struct
+
+from compactctl.document import Place
+from compactctl.model import Message, ToolResult
+from compactctl.plan import Keep, Plan, Spill, SpillReason
+from compactctl.preview import make_preview
+from compactctl.settings import Layer1
+from compactctl.spill_names import SpillNames
+from compactctl.turns import Paired, pair, rounds
+
+DecisionKey = tuple[str, str]
+"""Exchange and call id."""
+
+
+class Decided(Struct, frozen=True):
+    """What an earlier run decided about one result. Hashes are of texts, "" where there is none."""
+
+    replaced: bool
+    sha256: str = ""
+    preview_sha256: str = ""
+    reason: SpillReason = "single"
+
+
+Ledger = Mapping[DecisionKey, Decided]
+"""Earlier decisions. Keeps are in it only where the limits were the same; replaces always."""
+
+
+class Texts(Struct, frozen=True):
+    """How the policy gets at what it does not hold: a result's text, and the path of a spill file by its name."""
+
+    text: Callable[[ToolResult], str]
+    path: Callable[[str], str]
+    style: str
+    """`seed` or `native`."""
+
+
+def make_plan(
+    messages: tuple[Message, ...],
+    settings: Layer1,
+    ledger: Ledger,
+    texts: Texts,
+    names: SpillNames,
+    failed: Collection[Place] = (),
+) -> Plan:
+    """Return a decision for every result of the context.
+
+    First each result over the single limit, then each round over its limit, largest first. `failed` are results
+    whose spill was tried and did not work: they stay, and count in their round.
+    """
+    maker = _Maker(settings, ledger, texts, names, failed)
+    paired = pair(messages)
+    for item in paired:
+        maker.consider_single(item, messages[item.message_index].line)
+    for turn in rounds(messages):
+        maker.consider_round(turn.results, messages)
+    return Plan(
+        spills=tuple(maker.spills[item.result.place] for item in paired if item.result.place in maker.spills),
+        keeps=tuple(
+            Keep(item.result, item.exchange, messages[item.message_index].line, maker.reason(item))
+            for item in paired
+            if item.result.place not in maker.spills
+        ),
+    )
+
+
+def _key(item: Paired) -> DecisionKey:
+    return item.exchange, item.result.call_id
+
+
+class _Maker:
+    """The state of one planning: what is chosen so far, and why the rest stays."""
+
+    def __init__(
+        self,
+        settings: Layer1,
+        ledger: Ledger,
+        texts: Texts,
+        names: SpillNames,
+        failed: Collection[Place],
+    ) -> None:
+        self.spills: dict[Place, Spill] = {}
+        self._reasons: dict[Place, str] = {}
+        self._bound: set[Place] = set()
+        self._previews: set[Place] = set()
+        self._settings = settings
+        self._ledger = ledger
+        self._texts = texts
+        self._names = names
+        self._failed = failed
+
+    def reason(self, item: Paired) -> str:
+        """Return why a result stays."""
+        return self._reasons.get(item.result.place, "under the limits")
+
+    def consider_single(self, item: Paired, line: int) -> None:
+        result = item.result
+        if result.is_preview:
+            self._set_aside(result, "already spilled")
+            return
+        decided = self._ledger.get(_key(item))
+        if decided is not None and self._honoured(item, line, decided):
+            return
+        if result.size_bytes > self._settings.single_limit_bytes:
+            self._try(item, line, "single", 0)
+
+    def _honoured(self, item: Paired, line: int, decided: Decided) -> bool:
+        """Act on an earlier decision; return False where it is about another text."""
+        if not decided.replaced:
+            self._reasons[item.result.place] = "kept by an earlier run"
+            self._bound.add(item.result.place)
+            return True
+        digest = _sha256(self._texts.text(item.result))
+        if digest == decided.preview_sha256:
+            self._set_aside(item.result, "already spilled")
+            return True
+        if digest == decided.sha256:
+            self._try(item, line, decided.reason, 0)
+            return True
+        return False
+
+    def _set_aside(self, result: ToolResult, reason: str) -> None:
+        self._reasons[result.place] = reason
+        self._previews.add(result.place)
+
+    def consider_round(self, results: tuple[Paired, ...], messages: tuple[Message, ...]) -> None:
+        open_items = [
+            item for item in results if item.result.place not in self.spills and item.result.place not in self._previews
+        ]
+        total = sum(item.result.size_bytes for item in open_items)
+        for item in sorted(open_items, key=lambda item: -item.result.size_bytes):
+            if total <= self._settings.round_limit_bytes:
+                return
+            if item.result.place in self._bound:
+                continue
+            if self._try(item, messages[item.message_index].line, "round", total):
+                total -= item.result.size_bytes
+
+    def _try(self, item: Paired, line: int, reason: SpillReason, round_bytes: int) -> bool:
+        """Plan one spill; return False, with the reason noted, where it failed before or would save nothing."""
+        result = item.result
+        if result.place in self._failed:
+            self._reasons[result.place] = "its spill failed"
+            return False
+        text = self._texts.text(result)
+        digest = _sha256(text)
+        name = self._names.assign(result.call_id, digest)
+        size_bytes = len(text.encode())
+        preview = make_preview(text, size_bytes, self._texts.path(name), self._texts.style, self._settings)
+        if len(preview.encode()) >= size_bytes:
+            self._reasons[result.place] = "its preview would not be smaller"
+            return False
+        self.spills[result.place] = Spill(result, item.exchange, line, reason, round_bytes, digest, name, preview)
+        return True
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
