@@ -34,7 +34,7 @@ class Reasoning(Struct, frozen=True, gc=False):
 
 
 class ToolCall(Struct, frozen=True, gc=False):
-    """A request to run a tool. `arguments_bytes` is the argument string, or an object's JSON as it stands in the file."""
+    """A request to run a tool. `arguments_bytes` is the argument string, or an object's JSON as it stands."""
 
     place: Place
     call_id: str

@@ -1,5 +1,6 @@
 """What a run will do to one session, as data: which results move to files and why, and what stays."""
 
+from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
@@ -23,6 +24,10 @@ class Spill(Struct, frozen=True):
     file: str
     """The file's name in the spill folder."""
     preview: str
+
+    @property
+    def preview_sha256(self) -> str:
+        return sha256(self.preview.encode()).hexdigest()
 
 
 class Keep(Struct, frozen=True):

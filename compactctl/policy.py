@@ -16,6 +16,9 @@ from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
 from compactctl.turns import Paired, pair, rounds
 
+KEPT_UNDER_LIMITS = "under the limits"
+"""The reason of a keep that was decided on size alone; only such keeps bind a later run."""
+
 DecisionKey = tuple[str, str]
 """Exchange and call id."""
 
@@ -98,7 +101,7 @@ class _Maker:
 
     def reason(self, item: Paired) -> str:
         """Return why a result stays."""
-        return self._reasons.get(item.result.place, "under the limits")
+        return self._reasons.get(item.result.place, KEPT_UNDER_LIMITS)
 
     def consider_single(self, item: Paired, line: int) -> None:
         result = item.result

@@ -1,0 +1,151 @@
+"""The shape of the report file, and what later runs take from it.
+
+A receipt names files by name only, so that a session and what lies beside it can be moved together. Receipts carry
+a schema number; every released one stays readable.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from compactctl.errors import NoReceipt
+from compactctl.model import Transcript
+from compactctl.plan import Plan, SpillReason
+from compactctl.policy import KEPT_UNDER_LIMITS, Decided, DecisionKey
+from compactctl.settings import Layer1, Settings
+
+SCHEMA = "compactctl.receipt/1"
+
+
+class FileNote(Struct, frozen=True):
+    """A file as it was: its name, size and digest; lines where it is a session."""
+
+    name: str
+    bytes: int
+    sha256: str
+    lines: int | None = None
+
+
+class Decision(Struct, frozen=True):
+    """One result of the context and its fate: kept, or replaced by a preview, and why."""
+
+    exchange: str
+    call_id: str
+    tool: str
+    line: int
+    bytes: int
+    fate: str
+    """`spilled` or `kept`."""
+    reason: str
+    file: str | None = None
+    """Under the spill folder."""
+    sha256: str | None = None
+    preview_sha256: str | None = None
+
+
+class TokensNote(Struct, frozen=True):
+    estimator: str
+    anchored: bool
+    before: int
+    after: int
+    window: int
+    threshold: int
+
+
+class SessionNote(Struct, frozen=True):
+    """One session of the file, and every decision about it."""
+
+    format: str
+    session_id: str | None
+    index: int | None
+    messages: int
+    tokens: TokensNote
+    decisions: tuple[Decision, ...]
+    failures: tuple[str, ...] = ()
+
+
+class Receipt(Struct, frozen=True):
+    """One compaction, whole: what went in, what came out, every decision and the settings it was made under."""
+
+    schema: str
+    version: str
+    command: str
+    source: FileNote
+    output: FileNote
+    originals: FileNote
+    sessions: tuple[SessionNote, ...]
+    settings: Settings
+    checks: dict[str, bool]
+    usage_rewritten: bool = False
+
+
+def encode(receipt: Receipt) -> bytes:
+    """Return a receipt as the bytes of its file."""
+    return msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n"
+
+
+def decode(raw: bytes, name: str) -> Receipt:
+    """Return the receipt in these bytes. Raises NoReceipt, naming the file, where they are none we can read."""
+    try:
+        receipt = msgspec.json.decode(raw, type=Receipt)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NoReceipt(f"{name}: not a receipt of compactctl: {error}") from None
+    if receipt.schema != SCHEMA:
+        raise NoReceipt(f"{name}: a receipt of schema {receipt.schema}; this version reads {SCHEMA}")
+    return receipt
+
+
+def decisions(plan: Plan) -> tuple[Decision, ...]:
+    """Return a plan's decisions in order of lines. A result whose spill failed is not among them: it is undecided."""
+    failed = {(failure.exchange, failure.call_id) for failure in plan.failures}
+    made = [
+        Decision(
+            exchange=spill.exchange,
+            call_id=spill.result.call_id,
+            tool=spill.result.name,
+            line=spill.line,
+            bytes=spill.result.size_bytes,
+            fate="spilled",
+            reason=spill.reason,
+            file=spill.file,
+            sha256=spill.sha256,
+            preview_sha256=spill.preview_sha256,
+        )
+        for spill in plan.spills
+    ]
+    made += [
+        Decision(
+            exchange=keep.exchange,
+            call_id=keep.result.call_id,
+            tool=keep.result.name,
+            line=keep.line,
+            bytes=keep.result.size_bytes,
+            fate="kept",
+            reason=keep.reason,
+        )
+        for keep in plan.keeps
+        if (keep.exchange, keep.result.call_id) not in failed
+    ]
+    return tuple(sorted(made, key=lambda decision: decision.line))
+
+
+def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, Decided]:
+    """Return what earlier runs decided about this session: every replace, and keeps under the same limits."""
+    found: dict[DecisionKey, Decided] = {}
+    for receipt in receipts:
+        same_limits = _limits(receipt.settings.layer1) == _limits(limits)
+        for session in receipt.sessions:
+            if (session.session_id, session.index) != (transcript.session_id, transcript.index):
+                continue
+            for decision in session.decisions:
+                key = decision.exchange, decision.call_id
+                if decision.fate == "spilled":
+                    reason: SpillReason = "round" if decision.reason == "round" else "single"
+                    found[key] = Decided(True, decision.sha256 or "", decision.preview_sha256 or "", reason)
+                elif same_limits and decision.reason == KEPT_UNDER_LIMITS:
+                    found.setdefault(key, Decided(False))
+    return found
+
+
+
+def _limits(layer1: Layer1) -> tuple[int, int]:
+    return layer1.single_limit_bytes, layer1.round_limit_bytes

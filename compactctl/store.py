@@ -1,0 +1,402 @@
+"""The only module that writes session files and what lies beside them: each whole or not at all, mode 0600.
+
+A whole-file write goes to a temporary file in the same folder, is synced, renamed over its name, and the folder is
+synced. So after a crash there is the old file or the new one. Spill files are created under a name that must be
+free and are never followed through a link.
+"""
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, UsageError, WriteError
+
+READ_BUFFER_BYTES = 1 << 20
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+COMPACTED = ".compacted"
+SPILL_FOLDER = "tool-results"
+ORIGINALS = "originals.jsonl"
+REPORT = ".report.json"
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+# names -------------------------------------------------------------------------------------------
+
+
+class Paths(Struct, frozen=True):
+    """Where everything of one compaction lies, derived from where its session file lies."""
+
+    session: Path
+    report: Path
+    folder: Path
+    """`<stem>.compacted`, which holds the spills and the originals."""
+
+    @property
+    def spills(self) -> Path:
+        return self.folder / SPILL_FOLDER
+
+    @property
+    def originals(self) -> Path:
+        return self.folder / ORIGINALS
+
+    @property
+    def restored(self) -> Path:
+        return self.session.with_name(f"{self._stem}.restored.jsonl")
+
+    @property
+    def appended(self) -> Path:
+        return self.session.with_name(f"{self._stem}.appended.jsonl")
+
+    @property
+    def _stem(self) -> str:
+        return self.folder.name.removesuffix(COMPACTED)
+
+
+def stem(name: str) -> str:
+    """Return a session's file name without its endings."""
+    for ending in (".jsonl.zst", ".jsonl", ".json"):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            return name[: -len(ending)]
+    return name
+
+
+def output_paths(source: Path, folder: Path) -> Paths:
+    """Return where the compaction of `source` goes in `folder`."""
+    base = stem(source.name) + COMPACTED
+    return Paths(folder / f"{base}.jsonl", folder / f"{base}{REPORT}", folder / base)
+
+
+def own_paths(session: Path) -> Paths | None:
+    """Return what lies beside a session that compaction wrote; None where the name says that it did not."""
+    base = stem(session.name)
+    if not base.endswith(COMPACTED):
+        return None
+    return Paths(session, session.with_name(base + REPORT), session.with_name(base))
+
+
+# reading -----------------------------------------------------------------------------------------
+
+
+class Snapshot(Struct, frozen=True):
+    """What tells whether a file is still the one that was opened."""
+
+    size_bytes: int
+    modified_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Snapshot":
+        status = path.stat()
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[BinaryIO]:
+    """Open a session for reading: a file, a zstd file (unpacked to a temporary file), or `-` for standard input.
+
+    Raises NotFound or Unreadable, naming the path.
+    """
+    if path == "-":
+        with tempfile.TemporaryFile() as spooled:
+            shutil.copyfileobj(sys.stdin.buffer, spooled, READ_BUFFER_BYTES)
+            yield spooled
+        return
+    try:
+        source = open(path, "rb", buffering=READ_BUFFER_BYTES)  # noqa: SIM115 (closed by the with below)
+    except OSError as error:
+        raise read_error(path, error) from None
+    with source:
+        try:
+            is_packed = source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+        except OSError as error:
+            raise read_error(path, error) from None
+        source.seek(0)
+        if not is_packed:
+            yield source
+            return
+        with tempfile.TemporaryFile() as unpacked:
+            _unpack(path, source, unpacked)
+            yield unpacked
+
+
+def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
+    import zstandard  # costs start-up time; packed sessions are few
+
+    try:
+        zstandard.ZstdDecompressor().copy_stream(source, unpacked)
+    except zstandard.ZstdError as error:
+        raise Unreadable(f"{path}: not a whole zstd file: {error}") from None
+    except OSError as error:
+        raise Unreadable(f"{path}: no room to unpack it in {tempfile.gettempdir()}: {_reason(error)}") from None
+
+
+def read_error(path: str, error: OSError) -> ReadError:
+    """Return the error that says why a path can't be read."""
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound(f"{path}: no such file or folder")
+    return Unreadable(f"{path}: {_reason(error)}")
+
+
+def read_beside(path: Path) -> bytes | None:
+    """Return the bytes of a small file that lies beside a session; None where there is none."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise read_error(str(path), error) from None
+
+
+def file_sha256(path: Path, size_bytes: int | None = None) -> str:
+    """Return the hex digest of a file, or of its first `size_bytes`."""
+    digest = sha256()
+    left = size_bytes
+    with path.open("rb") as source:
+        while window := source.read(READ_BUFFER_BYTES if left is None else min(READ_BUFFER_BYTES, left)):
+            digest.update(window)
+            if left is not None:
+                left -= len(window)
+    return digest.hexdigest()
+
+
+def existing_spills(folder: Path) -> dict[str, str]:
+    """Return the files in a spill folder: name to sha256, or to "" for what is no plain file."""
+    try:
+        with os.scandir(folder) as entries:
+            return {
+                entry.name: file_sha256(Path(entry.path)) if entry.is_file(follow_symlinks=False) else ""
+                for entry in entries
+            }
+    except OSError:
+        return {}
+
+
+def disk_bytes(folder: Path) -> int:
+    """Return the bytes of all plain files under a folder; 0 where there is none."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                status = os.lstat(os.path.join(root, name))
+                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total
+
+
+# writing -----------------------------------------------------------------------------------------
+
+
+class Candidate:
+    """A file being written: complete and synced under a temporary name, then put in place or thrown away."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._sha256 = sha256()
+        self.size_bytes = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+    @property
+    def written(self) -> Path:
+        """Where the bytes are until `commit`."""
+        return self._temporary
+
+    def write(self, chunks: Iterable[bytes]) -> None:
+        """Write and sync all of it. Raises WriteError and leaves nothing where that fails."""
+        try:
+            make_folder(self.path.parent)
+            _remove_leftovers(self.path)
+            with self._open() as target:
+                for chunk in chunks:
+                    target.write(chunk)
+                    self._sha256.update(chunk)
+                    self.size_bytes += len(chunk)
+                target.flush()
+                os.fsync(target.fileno())
+        except OSError as error:
+            self.discard()
+            raise write_error(self.path, error) from None
+        except BaseException:
+            self.discard()
+            raise
+
+    def _open(self) -> BinaryIO:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+        return os.fdopen(os.open(self._temporary, flags, FILE_MODE), "wb")
+
+    def commit(self) -> None:
+        """Put the file in place, in one step. Raises WriteError."""
+        try:
+            os.replace(self._temporary, self.path)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            self.discard()
+            raise write_error(self.path, error) from None
+
+    def discard(self) -> None:
+        """Remove the temporary file, if it is there."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._temporary)
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
+    """Write a file whole or not at all, and return what was written. Raises WriteError."""
+    candidate = Candidate(path)
+    candidate.write(chunks)
+    candidate.commit()
+    return candidate
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files that a killed run left for this name; those of a live process stay."""
+    prefix = f".{path.name}."
+    for entry in os.scandir(path.parent):
+        pid = entry.name.removeprefix(prefix).removesuffix(".part")
+        if entry.name == f"{prefix}{pid}.part" and pid.isdigit() and not _is_alive(int(pid)):
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+
+
+def _is_alive(pid: int) -> bool:
+    if pid == os.getpid() or os.name != "posix":
+        return pid == os.getpid() and False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def write_spill(folder: Path, name: str, data: bytes) -> Path:
+    """Write one spilled text and read it back, or reuse a file with the very same bytes.
+
+    Raises SpillFailed where anything else has the name, a link stands in the way, or the disk refuses.
+    """
+    path = folder / name
+    try:
+        _make_spill_folder(folder)
+        if os.path.lexists(path):
+            if _plain_bytes(path) != data:
+                raise SpillFailed(f"{path}: something else is there")
+            return path
+        temporary = folder / f".{name}.{os.getpid()}.part"
+        _remove_leftovers(path)
+        try:
+            with os.fdopen(os.open(temporary, _NEW_FILE, FILE_MODE), "wb") as target:
+                target.write(data)
+                target.flush()
+                os.fsync(target.fileno())
+            _link_new(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        sync_folder(folder)
+        if _plain_bytes(path) != data:
+            raise SpillFailed(f"{path}: read back, it is not what was written")
+    except OSError as error:
+        raise SpillFailed(f"{path}: {_reason(error)}") from None
+    return path
+
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+
+
+def _link_new(temporary: Path, path: Path) -> None:
+    """Give a finished file its name, which must be free. Where the file system has no links, rename instead."""
+    try:
+        os.link(temporary, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except (OSError, NotImplementedError):
+        if os.path.lexists(path):
+            raise
+        os.rename(temporary, path)
+
+
+def _make_spill_folder(folder: Path) -> None:
+    """Make `<stem>.compacted/tool-results`; both must be real folders, not links to elsewhere."""
+    for part in (folder.parent, folder):
+        make_folder(part)
+        if not stat.S_ISDIR(os.lstat(part).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder of its own", str(part))
+
+
+def _plain_bytes(path: Path) -> bytes | None:
+    """Return a plain file's bytes, never through a link; None for anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _BINARY)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as source:
+        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            return None
+        return source.read()
+
+
+def spill_is_whole(folder: Path, name: str, digest: str) -> bool:
+    """Return whether a spill file is there, is a plain file, and has this sha256."""
+    if Path(name).name != name:
+        return False
+    data = _plain_bytes(folder / name)
+    return data is not None and sha256(data).hexdigest() == digest
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, for the user alone; one that is there is left as it is."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=FOLDER_MODE)
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename or a new name in this folder last, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_error(path: Path, error: OSError) -> WriteError:
+    """Return the error that says why a path can't be written."""
+    return WriteError(f"{path}: cannot write: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+# finding sessions --------------------------------------------------------------------------------
+
+
+def require_out(paths: Iterable[str], out: str | None) -> None:
+    """Raise UsageError where standard input is among the paths and nothing says where its output goes."""
+    if out is None and "-" in paths:
+        raise UsageError("standard input has no place of its own: say where the output goes with --out DIR")
