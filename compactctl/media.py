@@ -25,8 +25,8 @@ IMAGE_LIMIT_TOKENS = 1568
 UNREADABLE_IMAGE_TOKENS = IMAGE_LIMIT_TOKENS
 """For an image whose size is unknown (a remote address, a strange header): the most that one can cost."""
 
-DOCUMENT_TOKENS = 3_000
-"""For a PDF, whose pages no header tells: the most that is stated for one page."""
+OTHER_MEDIA_TOKENS = 3_000
+"""For a PDF or a recording, whose length no header tells: the most that is stated for one page."""
 
 HEADER_CHARACTERS = 64 * 1024
 """How much base64 is decoded to find an image's dimensions. A multiple of four."""

@@ -6,11 +6,7 @@ import struct
 
 def png(width: int, height: int) -> bytes:
     """Return the head of a PNG of this size."""
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + struct.pack(">I4sIIBBBBB", 13, b"IHDR", width, height, 8, 6, 0, 0, 0)
-        + bytes(40)
-    )
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", width, height, 8, 6, 0, 0, 0) + bytes(40)
 
 
 def gif(width: int, height: int) -> bytes:
