@@ -86,7 +86,7 @@ class _Document(Struct, tag="document"):
 
 
 class _File(Struct, tag="file"):
-    pass
+    file: dict[str, Raw]
 
 
 class _InputFile(Struct, tag="input_file"):

@@ -1,0 +1,412 @@
+"""Files of provider messages, one a line or one conversation a line: what `chat` and `anthropic` have in common.
+
+Both APIs' shapes are understood in either format, since real files mix them; the two differ in their name and in
+what is assumed of their models. A line that holds `{"messages": […]}` is a session of its own, and the messages
+of all other lines make one session together.
+
+Usage is read by its own shape, because whether cached tokens are inside the input differs by API, not by file:
+`prompt_tokens` holds them (OpenAI, llama.cpp: open-webui/open-webui#28590), so does an `input_tokens` with
+`input_tokens_details`; an `input_tokens` beside `cache_read_input_tokens` or `cache_creation_input_tokens` does
+not (Anthropic: earendil-works/pi#6353).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from compactctl.document import Document, Edit, Place, Record
+from compactctl.findings import Finding, sort
+from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
+from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.interface import Spilled
+from compactctl.model import (
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    SeenResult,
+    Text,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    Usage,
+    context_bytes,
+    utf8_size,
+)
+from compactctl.turns import pairing_findings
+
+LEADING_ROLES = ("system", "developer")
+RESULT_ROLES = ("tool", "function")
+ROLES = frozenset((*LEADING_ROLES, *RESULT_ROLES, "user", "assistant"))
+
+ANTHROPIC_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking"))
+"""Block types that only the Messages API has."""
+
+
+# telling the two apart ---------------------------------------------------------------------------
+
+
+def is_message(record: Mapping[str, Any]) -> bool:
+    """Return whether a decoded object is a message as a provider's API takes or gives it."""
+    content = record.get("content")
+    if record.get("role") not in ROLES or not isinstance(content, str | list | None):
+        return False
+    if "content" not in record and "tool_calls" not in record and "function_call" not in record:
+        return False
+    types = _block_types(content)
+    if types & {"toolRequest", "toolResponse"}:  # Goose
+        return False
+    kind = record.get("type")
+    return kind is None or (kind == "message" and not types & {"input_text", "output_text"})
+
+
+def conversation(record: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of a line that holds a whole conversation; [] for any other."""
+    messages = record.get("messages")
+    if not isinstance(messages, list) or not messages:
+        return []
+    return messages if all(isinstance(item, dict) and is_message(item) for item in messages) else []
+
+
+def has_anthropic_blocks(record: Mapping[str, Any]) -> bool:
+    """Return whether a message, or any of a conversation, holds a block that only the Messages API has."""
+    return any(_block_types(item.get("content")) & ANTHROPIC_BLOCKS for item in conversation(record) or [record])
+
+
+def _block_types(content: Any) -> set[str]:
+    if not isinstance(content, list):
+        return set()
+    kinds = (block.get("type") for block in content if isinstance(block, dict))
+    return {kind for kind in kinds if isinstance(kind, str)}
+
+
+# reading -----------------------------------------------------------------------------------------
+
+
+class _Message(Struct):
+    role: Content = None
+    content: Content | UnsetType = UNSET
+    tool_calls: Content = None
+    function_call: Raw = Raw()
+    tool_call_id: Content = None
+    name: Content = None
+    refusal: Content = None
+    reasoning_content: Content = None
+    usage: Raw = Raw()
+    model: Content = None
+    id: Content = None
+
+
+class _Line(_Message):
+    messages: Content = None
+    system: Content = None
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Raw = Raw()
+    input: Raw = Raw()
+
+
+class _Call(Struct):
+    id: str | None = None
+    function: _Function | None = None
+    custom: _Function | None = None
+
+
+class _Cached(Struct):
+    cached_tokens: int | float | None = None
+
+
+class _Usage(Struct):
+    prompt_tokens: int | float | None = None
+    completion_tokens: int | float | None = None
+    input_tokens: int | float | None = None
+    output_tokens: int | float | None = None
+    cache_read_input_tokens: int | float | None = None
+    cache_creation_input_tokens: int | float | None = None
+    prompt_tokens_details: _Cached | None = None
+    input_tokens_details: _Cached | None = None
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_MESSAGE = msgspec.json.Decoder(_Message)
+_CALL = msgspec.json.Decoder(_Call)
+_FUNCTION = msgspec.json.Decoder(_Function)
+_USAGE = msgspec.json.Decoder(_Usage)
+
+
+class MessageLines(Struct, frozen=True):
+    """The format of files of provider messages."""
+
+    name: str
+    is_anthropic: bool
+    preview_style: str = "seed"
+
+    def claims(self, record: Mapping[str, Any]) -> bool:
+        """Return whether this is a message or a conversation, and in this format's shape."""
+        if not is_message(record) and not conversation(record):
+            return False
+        return has_anthropic_blocks(record) == self.is_anthropic
+
+    def read(self, document: Document) -> Sequence[Transcript]:
+        """Return the session that the lines make, or one for each line that holds a conversation."""
+        lines = _Session(self.name)
+        sessions: list[_Session] = []
+        sizes: list[int] = []
+        strangers = _Strangers()
+        for record in document.records(_LINE):
+            value = record.value
+            if value is not None and isinstance(value.messages, list):
+                sessions.append(_read_conversation(self.name, value, record))
+                sizes.append(record.size_bytes)
+            elif value is None or not lines.add(value, Place(record.index), record.line):
+                strangers.note(record.line, value)
+        if lines.messages or not sessions:
+            sessions.insert(0, lines)
+            sizes.insert(0, 0)
+        sizes[0] = document.size_bytes - sum(sizes[1:])
+        several = len(sessions) > 1
+        return [
+            session.transcript(sizes[i], i if several else None, strangers.findings() if i == 0 else [])
+            for i, session in enumerate(sessions)
+        ]
+
+    def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
+        """Return the edits that put previews where results stand."""
+        edits: list[Edit] = []
+        for item in spilled:
+            edits.append(replace_text(document, item.result.place, item.preview))
+            edits += slim_copies(document, item)
+        return edits
+
+    def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
+        """Return nothing: no agent decides by what such a file recorded."""
+        return []
+
+
+def _read_conversation(name: str, line: _Line, record: Record[_Line]) -> "_Session":
+    session = _Session(name)
+    place = Place(record.index)
+    session.lead(line.system, place.at("system"), record.line)
+    items = line.messages if isinstance(line.messages, list) else []
+    for index, raw in enumerate(items):
+        where = place.at("messages", index)
+        try:
+            known = session.add(_MESSAGE.decode(raw), where, record.line)
+        except msgspec.DecodeError:
+            known = False
+        if not known:
+            session.strangers.append(index)
+    return session
+
+
+class _Session:
+    """The messages of one session while they are read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.messages: list[Message] = []
+        self.strangers: list[int] = []
+        self._line = 0
+        self._tools: dict[str, str] = {}
+        self._requests: dict[str, Usage] = {}
+        self._model: str | None = None
+        self._leading = True
+
+    def lead(self, system: Content, place: Place, line: int) -> None:
+        """Put a system prompt in front that stands beside the messages."""
+        self._append("system", read_content(system, place), place, line)
+
+    def add(self, message: _Message, place: Place, line: int) -> bool:
+        """Read one message. Returns False where it is none."""
+        role = message.role
+        if not isinstance(role, str) or role not in ROLES:
+            return False
+        self._line = line
+        content = None if message.content is UNSET else message.content
+        if role in RESULT_ROLES:
+            self._append(role, [self._tool_message(message, content, place)], place, line)
+            return True
+        parts = self._said(message, content, place)
+        if role == "assistant":
+            self._assistant(message, parts, place, line)
+        else:
+            self._user(role, parts, place, line)
+        return True
+
+    def _tool_message(self, message: _Message, content: Content, place: Place) -> ToolResult:
+        call_id = _string(message.tool_call_id) or (_string(message.name) if message.role == "function" else "")
+        where = place if message.content is UNSET else place.at("content")
+        name = _string(message.name) or self._tools.get(call_id, "")
+        return read_result(content, where, call_id, name=name)
+
+    def _said(self, message: _Message, content: Content, place: Place) -> list[Part]:
+        parts: list[Part] = []
+        reasoning = _string(message.reasoning_content)
+        if reasoning:
+            parts.append(Reasoning(place.at("reasoning_content"), utf8_size(reasoning)))
+        parts += read_content(content, place.at("content"), self._tools)
+        refusal = _string(message.refusal)
+        if refusal:
+            parts.append(Text(place.at("refusal"), utf8_size(refusal)))
+        return parts
+
+    def _assistant(self, message: _Message, parts: list[Part], place: Place, line: int) -> None:
+        if isinstance(message.tool_calls, list):
+            parts += [_call(raw, place.at("tool_calls", index)) for index, raw in enumerate(message.tool_calls)]
+        if len(message.function_call):
+            parts += _function_call(message.function_call, place.at("function_call"))
+        model = _string(message.model) or None
+        self._model = model or self._model
+        usage = _usage(message.usage, line, model, _string(message.id) or None)
+        if usage is not None:
+            self._requests[usage.request_id or f"#{len(self._requests)}"] = usage
+        said = [part for part in parts if not isinstance(part, ToolResult)]
+        self._tools = {part.call_id: part.name for part in said if isinstance(part, ToolCall)}
+        anchors = usage is not None and usage.input_tokens > 0
+        self._append("assistant", said, place, line, usage if anchors else None)
+        for part in parts:
+            if isinstance(part, ToolResult):
+                self._append("user", [part], place, line)
+
+    def _user(self, role: str, parts: list[Part], place: Place, line: int) -> None:
+        """Add what a person or the system said; each result among it is a message of its own, in order."""
+        said: list[Part] = []
+        for part in parts:
+            if isinstance(part, ToolResult):
+                self._append(role, said, place, line)
+                said = []
+                self._append(role, [part], place, line)
+            else:
+                said.append(part)
+        self._append(role, said, place, line)
+
+    def _append(self, role: str, parts: Sequence[Part], place: Place, line: int, usage: Usage | None = None) -> None:
+        if not parts:
+            return
+        self._leading = self._leading and role in LEADING_ROLES
+        self.messages.append(Message(role, tuple(parts), (place.record,), line, usage=usage, is_leading=self._leading))
+
+    def transcript(self, size_bytes: int, index: int | None, findings: list[Finding]) -> Transcript:
+        """Return the session, which takes up `size_bytes` of the file."""
+        messages = tuple(self.messages)
+        in_context = context_bytes(messages)
+        known = sum(size for kind, size in in_context.items() if kind != "other")
+        requests = tuple(self._requests.values())
+        return Transcript(
+            format=self._name,
+            messages=messages,
+            model=self._model,
+            index=index,
+            peak_tokens=max((usage.total_tokens for usage in requests), default=0),
+            requests=requests,
+            results=tuple(
+                SeenResult(message.line, result.name, result.size_bytes)
+                for message in messages
+                if (result := message.result) is not None
+            ),
+            bytes_by_kind={**in_context, "other": max(0, size_bytes - known)},
+            context_bytes_by_kind=in_context,
+            findings=sort([*findings, *self._findings(messages)]),
+        )
+
+    def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
+        findings = pairing_findings(messages, order_matters=True)
+        if self.strangers:
+            text = f"{len(self.strangers)} items of `messages` are no messages, the first at {self.strangers[0]}"
+            findings.append(Finding(self._line or None, "unknown-record", text))
+        if not messages:
+            findings.append(Finding(None, "empty-session", "no message in it"))
+        return findings
+
+
+def _string(value: Content) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _call(raw: Raw, place: Place) -> Part:
+    """Return one of `tool_calls`: a function's or a custom tool's, with its argument string or object."""
+    try:
+        call = _CALL.decode(raw)
+    except msgspec.DecodeError:
+        return Opaque(place, "tool_call", len(raw))
+    kind, field = ("function", "arguments") if call.custom is None else ("custom", "input")
+    function = call.custom or call.function or _Function()
+    arguments = function.input if call.custom is not None else function.arguments
+    where = place.at(kind, field) if len(arguments) else place
+    return ToolCall(where, call.id or "", function.name or "", argument_bytes(arguments))
+
+
+def _function_call(raw: Raw, place: Place) -> list[Part]:
+    """Return the legacy `function_call`, whose name stands for the id that it does not have."""
+    try:
+        function = _FUNCTION.decode(raw)
+    except msgspec.DecodeError:
+        return [] if raw == Raw(b"null") else [Opaque(place, "function_call", len(raw))]
+    name = function.name or ""
+    where = place.at("arguments") if len(function.arguments) else place
+    return [ToolCall(where, name, name, argument_bytes(function.arguments))]
+
+
+def _usage(raw: Raw, line: int, model: str | None, request_id: str | None) -> Usage | None:
+    """Return the usage of one request; None where there is none or where it is all zero."""
+    if not len(raw):
+        return None
+    try:
+        usage = _USAGE.decode(raw)
+    except msgspec.DecodeError:
+        return None
+    read, written = _count(usage.cache_read_input_tokens), _count(usage.cache_creation_input_tokens)
+    if usage.prompt_tokens is not None:
+        taken = _count(usage.prompt_tokens)
+    else:
+        taken = _count(usage.input_tokens) + read + written
+    details = usage.prompt_tokens_details or usage.input_tokens_details
+    if details is not None and not read:
+        read = _count(details.cached_tokens)
+    given = usage.completion_tokens if usage.output_tokens is None else usage.output_tokens
+    if not taken and not _count(given):
+        return None
+    return Usage(line, taken, _count(given), read, written, model, request_id)
+
+
+def _count(value: int | float | None) -> int:
+    return int(value) if value is not None and 0 < value < 1 << 53 else 0
+
+
+# what is not a message ---------------------------------------------------------------------------
+
+
+class _Strangers:
+    """Counts the records that are no messages, by what they look like."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
+
+    def note(self, line: int, value: _Line | None) -> None:
+        kind = _kind(value)
+        self._counts[kind] += 1
+        self._first.setdefault(kind, line)
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(self._first[kind], "unknown-record", f"{kind} is no message ({_times(count)})")
+            for kind, count in self._counts.items()
+        ]
+
+
+def _kind(value: _Line | None) -> str:
+    if value is None:
+        return "a record that is no object"
+    if isinstance(value.role, str):
+        return f"an object with role {value.role[:40]}"
+    return "an object without a role"
+
+
+def _times(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"
