@@ -1,0 +1,49 @@
+"""The outputs that `-o` names. A new one is one file here, one line in this table, and its tests."""
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from compactctl.outcome import Batch, Outcome
+
+OUTPUTS = {
+    "table": "pages and tables for people",
+    "json": "one object: sessions and totals",
+    "jsonl": "one object a session, as each is done, and the totals last",
+    "csv": "a row a session",
+    "markdown": "for a pull request, an issue or a job summary",
+}
+"""Every output by name, in words. Each is the module of that name in this folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a person is looking: what the command line knows and an output may use."""
+
+    color: bool = False
+    terminal: bool = False
+    """Standard output is a terminal: short names do; else whole paths, for whatever reads on."""
+    verbose: bool = False
+    command_line: str = ""
+    """The command as it was given, to build the next one from."""
+
+
+class Output(Protocol):
+    """One way to print a batch. Modules serve as implementations."""
+
+    ENCODING: str | None
+    """What the text is encoded as; None: as the terminal wants it."""
+
+    def outcome(self, outcome: "Outcome") -> str:
+        """Return what is printed as soon as one session is done; empty where nothing is."""
+        ...
+
+    def batch(self, batch: "Batch", view: View) -> str:
+        """Return what is printed when all are done."""
+        ...
+
+
+def load(name: str) -> Output:
+    """Return an output by name; its module is imported only now."""
+    return cast(Output, importlib.import_module(f"compactctl.outputs.{name}"))

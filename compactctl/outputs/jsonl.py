@@ -1,0 +1,17 @@
+"""`-o jsonl`: a line a session as each is done, so that a reader can start at once; the totals are the last line."""
+
+import msgspec
+
+from compactctl.outcome import Batch, Outcome
+from compactctl.outputs import View
+from compactctl.outputs.json import dumps
+
+ENCODING: str | None = "utf-8"
+
+
+def outcome(outcome: Outcome) -> str:
+    return dumps(msgspec.to_builtins(outcome))
+
+
+def batch(batch: Batch, view: View) -> str:
+    return dumps({"totals": msgspec.to_builtins(batch.totals())})

@@ -1,0 +1,135 @@
+"""`-o markdown`: for pull requests, issues and job summaries.
+
+The promise: nothing from a session becomes markup. Its text stands in code spans and fences that are longer than
+any run of backticks inside, so no heading, link, image, mention or HTML of it comes alive.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from compactctl.outcome import Batch, Layer1Note, Outcome
+from compactctl.outputs import View, words
+from compactctl.outputs.safe import visible
+
+ENCODING: str | None = "utf-8"
+
+_BACKTICKS = re.compile("`+")
+
+
+def outcome(outcome: Outcome) -> str:
+    return ""
+
+
+def batch(batch: Batch, view: View) -> str:
+    lines = [f"# compactctl {batch.command}", "", words.summary(batch), ""]
+    rows = [_row(item) for item in batch.outcomes]
+    if rows:
+        lines += _table(("session", "format", "status", "context", "window", "full", "size", "spills"), rows)
+    for item in batch.outcomes:
+        section = _section(item)
+        if section:
+            lines += ["", f"## {code(_name(item))}", "", *section]
+    if view.command_line and any(item.status == "planned" for item in batch.outcomes):
+        lines += ["", "Nothing was written (dry run). To write it:", "", *fenced(view.command_line, "sh")]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def code(text: str) -> str:
+    """Return the text as a code span that it cannot end."""
+    shown = visible(text)
+    if not shown.strip():
+        return ""
+    mark = "`" * (_longest_run(shown) + 1)
+    pad = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
+    return f"{mark}{pad}{shown}{pad}{mark}"
+
+
+def cell(text: str) -> str:
+    """Return the text as a code span for a table, whose cell it cannot end either."""
+    return code(text).replace("|", "\\|")
+
+
+def fenced(text: str, language: str = "") -> list[str]:
+    """Return lines of text as a block whose fence is longer than any run of backticks inside."""
+    shown = [visible(line) for line in text.split("\n")]
+    mark = "`" * max(3, _longest_run("\n".join(shown)) + 1)
+    return [mark + language, *shown, mark]
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+
+
+def _name(outcome: Outcome) -> str:
+    return outcome.path if outcome.index is UNSET else f"{outcome.path} [{outcome.index}]"
+
+
+def _row(outcome: Outcome) -> list[str]:
+    context, window, full = "-", "-", "-"
+    if outcome.tokens is not UNSET:
+        tokens = outcome.tokens
+        context = words.change(tokens.before, tokens.after)
+        window, full = f"{tokens.window:,}", words.percent(tokens.after, tokens.window)
+    size = "-" if outcome.bytes is UNSET else words.size(outcome.bytes.after)
+    spills = "-" if outcome.layer1 is UNSET else f"{len(outcome.layer1.spills):,}"
+    return [cell(_name(outcome)), cell(outcome.format or ""), outcome.status, context, window, full, size, spills]
+
+
+def _section(outcome: Outcome) -> list[str]:
+    lines: list[str] = []
+    if outcome.error is not None:
+        lines += [f"**{outcome.status}** ({code(outcome.error.code)}): {code(outcome.error.message)}", ""]
+    if outcome.estimates is not UNSET:
+        rows = [[cell(key), "-" if value is None else f"{value:,}"] for key, value in outcome.estimates.items()]
+        lines += [*_table(("estimator", "tokens"), rows), ""]
+    lines += _layer1(Layer1Note() if outcome.layer1 is UNSET else outcome.layer1)
+    if outcome.details is not UNSET and outcome.details.biggest_results:
+        rows = [
+            [f"{big.line}", f"{big.bytes:,}", cell(big.tool), cell(big.why)] for big in outcome.details.biggest_results
+        ]
+        lines += [*_table(("line", "bytes", "tool", "in context"), rows), ""]
+    if outcome.checks is not UNSET:
+        lines += [*(f"- {'ok' if ok else '**FAILED**'}: {code(check)}" for check, ok in outcome.checks.items()), ""]
+    if outcome.findings:
+        rows = [
+            [
+                finding.severity,
+                cell(finding.rule),
+                "" if finding.line is None else f"{finding.line}",
+                cell(finding.message),
+            ]
+            for finding in outcome.findings
+        ]
+        lines += [*_table(("severity", "rule", "line", "message"), rows), ""]
+    if outcome.notes:
+        lines += fenced("\n".join(outcome.notes))
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _layer1(layer1: Layer1Note) -> list[str]:
+    lines: list[str] = []
+    if layer1.spills:
+        rows = [
+            [
+                f"{spill.line}",
+                f"{spill.bytes:,}",
+                cell(spill.tool or spill.call_id),
+                spill.reason,
+                cell(spill.preview_start),
+            ]
+            for spill in layer1.spills
+        ]
+        lines += [*_table(("line", "bytes", "tool", "why", "preview starts"), rows), ""]
+    if layer1.failures:
+        rows = [[f"{failure.line}", cell(failure.call_id), cell(failure.error)] for failure in layer1.failures]
+        lines += [*_table(("line", "not spilled", "error"), rows), ""]
+    return lines
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [" | ".join(headers), " | ".join("---" for _ in headers), *(" | ".join(row) for row in rows)]
+    return [f"| {line} |" for line in lines]

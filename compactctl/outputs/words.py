@@ -1,0 +1,130 @@
+"""Quantities and findings in words, the same in every output that people read."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from compactctl.outcome import Batch, FindingNote, KeepCounts, Outcome, Tokens, WouldSpill
+
+_UNITS = ("kB", "MB", "GB", "TB")
+
+KIND_WORDS = {
+    "text": "messages",
+    "calls": "tool calls",
+    "results": "tool results",
+    "media": "images, documents",
+    "reasoning": "reasoning",
+    "copies": "display copies",
+    "progress": "progress lines",
+    "other": "everything else",
+}
+
+WINDOW_WORDS = {
+    "recorded": "window recorded in the session",
+    "proved": "window proved by a larger context in the session",
+    "table": "window from the table of models; the session does not say",
+    "fallback": "window assumed: the model is not known (--window sets it)",
+    "option": "window from the command line",
+}
+
+
+def size(count_bytes: int) -> str:
+    """Return a file size as people read it: `2.4 MB`."""
+    value = float(count_bytes)
+    if value < 1000:
+        return f"{count_bytes} B"
+    for unit in _UNITS:
+        value /= 1000
+        if value < 999.5 or unit == _UNITS[-1]:
+            break
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
+
+
+def count(number: int, thing: str, plural: str = "") -> str:
+    """Return `1 result`, `2 results`."""
+    return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share in whole percent, with the sign set off: `47 %`."""
+    return f"{round(100 * part / whole)} %" if whole else "-"
+
+
+def change(before: int, after: int) -> str:
+    """Return `a -> b`, or the one figure where they are equal."""
+    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
+
+
+def anchor(tokens: Tokens) -> str:
+    """Return how the token figure came about."""
+    if not tokens.anchored or tokens.anchor_tokens is None:
+        return f"estimated ({tokens.estimator}); no recorded usage to start from"
+    place = f" at line {tokens.anchor_line}" if tokens.anchor_line is not None else ""
+    since = tokens.before - tokens.anchor_tokens
+    return f"{tokens.anchor_tokens:,} recorded by the provider{place} + {since:,} estimated since ({tokens.estimator})"
+
+
+def window(tokens: Tokens) -> str:
+    """Return where the window comes from, and when a summary is due."""
+    source = WINDOW_WORDS.get(tokens.window_source, f"window: {tokens.window_source}")
+    return f"{source}. Summary due at {tokens.threshold:,}"
+
+
+def would_spill(choices: Sequence[WouldSpill]) -> str:
+    """Return what Layer 1 would do at each limit."""
+    said = []
+    for choice in choices:
+        at = f"at {choice.limit_bytes:,} bytes"
+        if not choice.results:
+            said.append(f"{at}: nothing")
+        else:
+            results = count(choice.results, "result")
+            said.append(f"{at}: {results}, about -{choice.tokens_saved:,} tokens")
+    return " · ".join(said)
+
+
+def kept(counts: Sequence[KeepCounts]) -> str:
+    """Return why results stay where they are."""
+    return " · ".join(f"{count(item.count, 'result')} {item.reason}" for item in counts)
+
+
+def problems(findings: Sequence[FindingNote]) -> str:
+    """Return findings counted by severity: `2 errors, 1 warning`; empty where there is nothing above a note."""
+    found = Counter(finding.severity for finding in findings)
+    return ", ".join(count(found[severity], severity) for severity in ("error", "warning") if found[severity])
+
+
+def summary(batch: Batch) -> str:
+    """Return the batch in one line."""
+    totals = batch.totals()
+    formats = Counter(outcome.format or "unknown" for outcome in batch.outcomes)
+    parts = [count(totals.sessions, "session"), size(totals.bytes.before)]
+    if len(formats) > 1:
+        parts.append(", ".join(f"{name} {number:,}" for name, number in formats.most_common()))
+    if totals.tokens["before"] != totals.tokens["after"]:
+        parts.append(f"context {change(totals.tokens['before'], totals.tokens['after'])} tokens")
+    if totals.spills:
+        parts.append(count(totals.spills, "spill"))
+    if totals.not_sessions:
+        parts.append(count(totals.not_sessions, "other file"))
+    parts += [f"{totals.status[status]:,} {status}" for status in ("skipped", "failed") if totals.status[status]]
+    return " · ".join(parts)
+
+
+def troubled(batch: Batch) -> str:
+    """Return how many sessions have errors and warnings; empty where none has."""
+    parts = []
+    for severity in ("error", "warning"):
+        hit = sum(any(f.severity == severity for f in outcome.findings) for outcome in batch.outcomes)
+        if hit:
+            parts.append(f"{count(hit, 'session')} with {severity}s")
+    return ", ".join(parts)
+
+
+def threshold_share(outcome: Outcome) -> str:
+    """Return tokens in context and their share of the window."""
+    if outcome.tokens is UNSET:
+        return "-"
+    tokens = outcome.tokens
+    return f"{tokens.before:,} {percent(tokens.before, tokens.window):>5}"
