@@ -1,0 +1,189 @@
+"""The commands. Each says what it is called, which options it takes, and hands over."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from compactctl import __version__
+from compactctl.cli import options as opt
+from compactctl.cli.batch import Shown, Wanted, execute, print_result
+from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+app = typer.Typer(
+    cls=GroupedHelp,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _command(group: str, short: str) -> Callable[[Command], Command]:
+    """Return what makes a function a command of a group; `short` is what the first screen says of it."""
+    return app.command(cls=CommandHelp, rich_help_panel=group, short_help=short)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print_result(f"compactctl {__version__}\n", None)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("-V", "--version", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Look into saved LLM-agent sessions and make them smaller without losing anything."""
+    if context.invoked_subcommand is None:
+        print_result(context.get_help(), None)
+
+
+@app.command(
+    cls=CommandHelp,
+    rich_help_panel=LOOK,
+    short_help="what is in a session, how full its context is, what could be saved",
+)
+def inspect(
+    paths: opt.Paths,
+    from_format: opt.From = "auto",
+    output: opt.Output = "table",
+    estimator: opt.Estimator = "heuristic",
+    anchored: opt.Anchor = True,
+    window: opt.Window = None,
+    model: opt.Model = None,
+    assignments: opt.Set = None,
+    jobs: opt.Jobs = None,
+    allow_empty: opt.AllowEmpty = False,
+    color: opt.Color = "auto",
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Show what is in each session: format, model and messages, how full its context is and how that is known,
+    where the bytes are, the biggest tool results, what Layer 1 would spill, and what is damaged. Reads only.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
+    """
+    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), allow_empty=allow_empty)
+    execute("inspect", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+
+
+@_command(LOOK, "tokens by estimator, beside what the provider recorded")
+def estimate(
+    paths: opt.Paths,
+    apply: opt.Apply = False,
+    out: opt.Out = None,
+    from_format: opt.From = "auto",
+    output: opt.Output = "table",
+    estimator: opt.Estimator = "heuristic",
+    anchored: opt.Anchor = True,
+    window: opt.Window = None,
+    model: opt.Model = None,
+    assignments: opt.Set = None,
+    jobs: opt.Jobs = None,
+    allow_empty: opt.AllowEmpty = False,
+    color: opt.Color = "auto",
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Count the tokens that the model would see if the session were resumed, by each estimator, beside the usage
+    that the provider recorded. With --apply the figures are also written to STEM.estimate.json.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
+    """
+    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), apply, out, allow_empty)
+    execute("estimate", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+
+
+@_command(LOOK, "is a compacted session whole")
+def verify(
+    paths: opt.Paths,
+    output: opt.Output = "table",
+    jobs: opt.Jobs = None,
+    allow_empty: opt.AllowEmpty = False,
+    color: opt.Color = "auto",
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Check that a compacted session is whole: no problem that its source lacked, every spilled file there with
+    its hash, nothing lost, and a second run finds nothing to do. Reads only; exits with 1 where something is wrong.
+
+    PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
+    """
+    wanted = Wanted(allow_empty=allow_empty)
+    execute("verify", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+
+
+@_command(SMALLER, "move big tool results to files and leave previews")
+def spill(
+    paths: opt.Paths,
+    apply: opt.Apply = False,
+    out: opt.Out = None,
+    from_format: opt.From = "auto",
+    output: opt.Output = "table",
+    estimator: opt.Estimator = "heuristic",
+    anchored: opt.Anchor = True,
+    window: opt.Window = None,
+    model: opt.Model = None,
+    assignments: opt.Set = None,
+    jobs: opt.Jobs = None,
+    allow_empty: opt.AllowEmpty = False,
+    color: opt.Color = "auto",
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Layer 1: move tool results over a limit to files of their own and leave a preview with the path. Shows the
+    plan; --apply writes STEM.compacted.jsonl, the files and a report beside the session. The session itself is
+    never touched.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
+    (--apply then needs --out).
+    """
+    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), apply, out, allow_empty)
+    execute("spill", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+
+
+@_command(UNDO, "the original, byte for byte")
+def restore(
+    paths: opt.Paths,
+    apply: opt.Apply = True,
+    out: opt.Out = None,
+    output: opt.Output = "table",
+    jobs: opt.Jobs = None,
+    allow_empty: opt.AllowEmpty = False,
+    color: opt.Color = "auto",
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
+    the last byte. Writes; --dry-run only checks that it would succeed.
+
+    PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
+    """
+    wanted = Wanted(apply=apply, out=out, allow_empty=allow_empty)
+    execute("restore", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+
+
+@_command(ALSO, "the session formats that are recognised and read")
+def formats(output: opt.ListOutput = "table") -> None:
+    """List the session formats that are recognised by their content; --from names one."""
+    from compactctl.cli.lists import formats_list
+
+    print_result(*formats_list(output))
+
+
+@_command(ALSO, "the rules that findings name")
+def rules(output: opt.ListOutput = "table") -> None:
+    """List the rules that findings name, with their severity."""
+    from compactctl.cli.lists import rules_list
+
+    print_result(*rules_list(output))

@@ -1,0 +1,112 @@
+"""The options, each in one place, and what their values mean."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from compactctl.errors import UsageError
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Session files, folders, globs, or - for standard input."),
+]
+From = Annotated[
+    str,
+    typer.Option("--from", metavar="NAME", help="Input format; auto recognises it from the content. See: formats."),
+]
+Output = Annotated[
+    str,
+    typer.Option("-o", "--output", metavar="NAME", help="table, json, jsonl, csv or markdown."),
+]
+ListOutput = Annotated[str, typer.Option("-o", "--output", metavar="NAME", help="table or json.")]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="DIR", help="Write under DIR, keeping relative paths; default: beside the input."),
+]
+Apply = Annotated[
+    bool,
+    typer.Option("--apply/--dry-run", help="Write the result, or only show what would be written."),
+]
+Estimator = Annotated[
+    str,
+    typer.Option("--estimator", metavar="NAME", help="What counts tokens that no provider has counted."),
+]
+Anchor = Annotated[
+    bool,
+    typer.Option("--anchor/--no-anchor", help="Start from recorded usage where there is any, or estimate everything."),
+]
+Window = Annotated[
+    str | None,
+    typer.Option("--window", metavar="TOKENS", help="Context window, e.g. 200000 or 200k; beats all other sources."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="Model whose window counts, instead of the recorded one."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting, e.g. layer1.single_limit_bytes=20000. Repeatable."),
+]
+Jobs = Annotated[
+    str | None,
+    typer.Option("-j", "--jobs", metavar="N", help="Sessions worked on at once; default: one a CPU, at most 8."),
+]
+AllowEmpty = Annotated[
+    bool,
+    typer.Option("--allow-empty", help="Exit with 0, not 3, where no session is found."),
+]
+Color = Annotated[
+    str,
+    typer.Option("--color", metavar="WHEN", help="auto, always or never. auto: on a terminal, unless NO_COLOR is set."),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, notes or warnings; errors only.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: files that are no sessions, all findings.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")]
+
+COLORS = ("auto", "always", "never")
+MOST_JOBS = 8
+
+_TOKENS = re.compile(r"(\d[\d,_]*)([kKmM]?)")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def tokens(text: str | None, option: str) -> int | None:
+    """Return a number of tokens: `200000`, `200,000`, `200k` or `1m`. Raises UsageError for all else, and for 0."""
+    if text is None:
+        return None
+    match = _TOKENS.fullmatch(text.strip())
+    number = int(re.sub("[,_]", "", match[1])) * _UNITS[match[2].lower()] if match else 0
+    if number < 1:
+        raise UsageError(f"{option} {text}: write a number of tokens, e.g. 200000 or 200k")
+    return number
+
+
+def jobs(text: str | None) -> int:
+    """Return how many sessions are worked on at once. Raises UsageError where it is no number from 1."""
+    if text is None:
+        return _default_jobs()
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--jobs {text}: write a number from 1")
+    return int(text)
+
+
+def one_of(value: str, names: Iterable[str], thing: str) -> str:
+    """Return the value where it is one of the names. Raises UsageError that names the nearest one."""
+    known = list(names)
+    if value in known:
+        return value
+    near = difflib.get_close_matches(value.lower(), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(known)}"
+    raise UsageError(f"unknown {thing} {value!r}; {hint}")
+
+
+def _default_jobs() -> int:
+    try:
+        usable = len(os.sched_getaffinity(0))
+    except AttributeError:
+        usable = os.cpu_count() or 1
+    return min(usable, MOST_JOBS)
