@@ -13,7 +13,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
@@ -190,7 +190,7 @@ class Document:
     def sha256_of(self, start: int, end: int) -> str:
         """Return the hex digest of these bytes of the file."""
         digest = hashlib.sha256()
-        for window in self._windows(start, end):
+        for window in self.windows(start, end):
             digest.update(window)
         return digest.hexdigest()
 
@@ -238,17 +238,18 @@ class Document:
                 return end + 1
         return end
 
-    def edited(self, splices: Sequence[Splice]) -> Iterator[bytes]:
-        """Yield the edited file in pieces."""
+    def edited(self, splices: Iterable[Splice], until: int | None = None) -> Iterator[bytes]:
+        """Yield the edited file in pieces; only its first `until` bytes where that is given."""
         offset = 0
         for splice in splices:
-            yield from self._windows(offset, splice.start)
+            yield from self.windows(offset, splice.start)
             if splice.new:
                 yield splice.new
             offset = splice.end
-        yield from self._windows(offset, self.size_bytes)
+        yield from self.windows(offset, self.size_bytes if until is None else until)
 
-    def _windows(self, start: int, end: int) -> Iterator[bytes]:
+    def windows(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield these bytes of the file in pieces of bounded size."""
         while start < end:
             self._source.seek(start)
             window = self._source.read(min(COPY_BYTES, end - start))

@@ -94,6 +94,8 @@ class _Walk:
         if entry.is_dir(follow_symlinks=depth == 0):
             if not entry.name.endswith(COMPACTED):
                 yield from self._folder(entry.path, os.scandir(entry.path), depth + 1)
+        elif entry.is_symlink() and entry.is_dir():
+            self.problems.append(f"{entry.path}: a link to a folder, too deep to be followed; name it to read it")
         elif self._is_wanted(entry.name) and entry.is_file():
             yield entry.path
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from compactctl.document import Place
 from compactctl.model import ToolResult
 
 SpillReason = Literal["single", "round"]
@@ -24,6 +25,8 @@ class Spill(Struct, frozen=True):
     file: str
     """The file's name in the spill folder."""
     preview: str
+    starts: str = ""
+    """How the text starts, for people."""
 
     @property
     def preview_sha256(self) -> str:
@@ -46,6 +49,9 @@ class Failure(Struct, frozen=True):
     exchange: str
     line: int
     error: str
+    place: Place
+    session_index: int | None
+    """Which conversation of the file it belongs to, where there are several."""
 
 
 class Plan(Struct, frozen=True):

@@ -19,6 +19,9 @@ from compactctl.turns import Paired, pair, rounds
 KEPT_UNDER_LIMITS = "under the limits"
 """The reason of a keep that was decided on size alone; only such keeps bind a later run."""
 
+STARTS_CHARACTERS = 200
+"""How much of a spilled text a plan keeps to show to people."""
+
 DecisionKey = tuple[str, str]
 """Exchange and call id."""
 
@@ -76,6 +79,31 @@ def make_plan(
 
 def _key(item: Paired) -> DecisionKey:
     return item.exchange, item.result.call_id
+
+
+class Forecast(Struct, frozen=True):
+    """What a lower limit would do, by sizes alone: how many results, and their bytes."""
+
+    results: int
+    size_bytes: int
+
+
+def forecast(messages: tuple[Message, ...], settings: Layer1) -> Forecast:
+    """Return what Layer 1 would spill, told from sizes alone: no text is read, no earlier decision honoured."""
+    chosen = {
+        item.result.place: item.result.size_bytes
+        for item in pair(messages)
+        if not item.result.is_preview and item.result.size_bytes > settings.single_limit_bytes
+    }
+    for turn in rounds(messages):
+        open_results = [r.result for r in turn.results if not r.result.is_preview and r.result.place not in chosen]
+        total = sum(result.size_bytes for result in open_results)
+        for result in sorted(open_results, key=lambda result: -result.size_bytes):
+            if total <= settings.round_limit_bytes:
+                break
+            chosen[result.place] = result.size_bytes
+            total -= result.size_bytes
+    return Forecast(len(chosen), sum(chosen.values()))
 
 
 class _Maker:
@@ -160,7 +188,9 @@ class _Maker:
         if len(preview.encode()) >= size_bytes:
             self._reasons[result.place] = "its preview would not be smaller"
             return False
-        self.spills[result.place] = Spill(result, item.exchange, line, reason, round_bytes, digest, name, preview)
+        self.spills[result.place] = Spill(
+            result, item.exchange, line, reason, round_bytes, digest, name, preview, text[:STARTS_CHARACTERS]
+        )
         return True
 
 

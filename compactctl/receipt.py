@@ -71,11 +71,10 @@ class Receipt(Struct, frozen=True):
     command: str
     source: FileNote
     output: FileNote
-    originals: FileNote
     sessions: tuple[SessionNote, ...]
     settings: Settings
-    checks: dict[str, bool]
-    usage_rewritten: bool = False
+    checks: dict[str, bool] = {}
+    originals: FileNote | None = None
 
 
 def encode(receipt: Receipt) -> bytes:
@@ -144,7 +143,6 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
                 elif same_limits and decision.reason == KEPT_UNDER_LIMITS:
                     found.setdefault(key, Decided(False))
     return found
-
 
 
 def _limits(layer1: Layer1) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, UsageError, WriteError
+from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, WriteError
 
 READ_BUFFER_BYTES = 1 << 20
 FILE_MODE = 0o600
@@ -54,6 +54,10 @@ class Paths(Struct, frozen=True):
     def originals(self) -> Path:
         return self.folder / ORIGINALS
 
+    def spill_path(self, name: str) -> str:
+        """Return the full path of a spill file, as a preview names it."""
+        return str(self.spills.absolute() / name)
+
     @property
     def restored(self) -> Path:
         return self.session.with_name(f"{self._stem}.restored.jsonl")
@@ -75,9 +79,9 @@ def stem(name: str) -> str:
     return name
 
 
-def output_paths(source: Path, folder: Path) -> Paths:
-    """Return where the compaction of `source` goes in `folder`."""
-    base = stem(source.name) + COMPACTED
+def output_paths(name: str, folder: Path) -> Paths:
+    """Return where the compaction of the session file called `name` goes in `folder`."""
+    base = stem(name) + COMPACTED
     return Paths(folder / f"{base}.jsonl", folder / f"{base}{REPORT}", folder / base)
 
 
@@ -275,8 +279,8 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    if pid == os.getpid() or os.name != "posix":
-        return pid == os.getpid() and False
+    if os.name != "posix" or pid == os.getpid():
+        return os.name != "posix"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -391,12 +395,3 @@ def write_error(path: Path, error: OSError) -> WriteError:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-# finding sessions --------------------------------------------------------------------------------
-
-
-def require_out(paths: Iterable[str], out: str | None) -> None:
-    """Raise UsageError where standard input is among the paths and nothing says where its output goes."""
-    if out is None and "-" in paths:
-        raise UsageError("standard input has no place of its own: say where the output goes with --out DIR")

@@ -1,0 +1,132 @@
+"""One session file, opened and read: its document, its transcripts, and the receipts that speak of it."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from compactctl import findings, formats, store
+from compactctl.document import Document
+from compactctl.errors import EmptySession, NoReceipt, UnknownFormat
+from compactctl.findings import Finding
+from compactctl.formats.interface import Format
+from compactctl.model import Transcript
+from compactctl.receipt import Receipt, decode
+
+STANDARD_INPUT = "-"
+
+
+class Read(Struct, frozen=True):
+    """What a format made of a document: its sessions, and the damage that was found in the file itself."""
+
+    format: Format
+    transcripts: tuple[Transcript, ...]
+    file_findings: tuple[Finding, ...]
+
+    def findings_of(self, transcript: Transcript) -> tuple[Finding, ...]:
+        """Return what was found about one session, by line. The file's damage is told with its first session."""
+        is_first = transcript is self.transcripts[0]
+        return findings.sort((*transcript.findings, *(self.file_findings if is_first else ())))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return all that was found in the file, by line."""
+        own = [finding for transcript in self.transcripts for finding in transcript.findings]
+        return findings.sort((*self.file_findings, *own))
+
+
+class Session(Struct):
+    """An open session file and what is known about it."""
+
+    path: str
+    document: Document
+    read: Read
+    snapshot: store.Snapshot | None
+    """None for standard input."""
+    own_receipt: Receipt | None
+    """The receipt that this file is the output of."""
+    own_paths: store.Paths | None
+    """What lies beside it, where its name says that compaction wrote it."""
+
+    @property
+    def stale_until_line(self) -> int:
+        """Return the last line on which a recorded usage no longer says what the context is.
+
+        What was counted before our own spills is void. Without a receipt nobody can tell what came after them.
+        """
+        if self.own_paths is None:
+            return 0
+        if self.own_receipt is None:
+            has_previews = any(
+                message.result is not None and message.result.is_preview
+                for transcript in self.read.transcripts
+                for message in transcript.messages
+            )
+            return self.document.line_count if has_previews else 0
+        has_spills = any(d.fate == "spilled" for s in self.own_receipt.sessions for d in s.decisions)
+        return (self.own_receipt.output.lines or 0) if has_spills else 0
+
+
+@contextlib.contextmanager
+def opened(path: str, format_name: str | None) -> Iterator[Session]:
+    """Open and read a session file. Raises ReadError, naming the path, where that can't be done."""
+    with store.reading(path) as source:
+        snapshot = None if path == STANDARD_INPUT else store.Snapshot.of(Path(path))
+        document = Document(source)
+        read = read_document(path, document, format_name)
+        own_paths = None if path == STANDARD_INPUT else store.own_paths(Path(path))
+        receipt = receipt_at(own_paths.report) if own_paths else None
+        if own_paths is not None and receipt is not None:
+            gone = _missing_spills(receipt, own_paths)
+            read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
+        yield Session(path, document, read, snapshot, receipt, own_paths)
+
+
+def read_document(path: str, document: Document, format_name: str | None) -> Read:
+    """Return the sessions in a document. Raises EmptySession or UnknownFormat, saying what was seen instead."""
+    if document.size_bytes == 0:
+        raise EmptySession(f"{path}: empty file")
+    format_ = formats.get(format_name) if format_name else formats.recognise(document)
+    if format_ is None:
+        raise UnknownFormat(f"{path}: no format recognises it: {formats.seen(document)}")
+    transcripts = tuple(format_.read(document))
+    if not transcripts:
+        raise UnknownFormat(f"{path}: no {format_.name} record in it: {formats.seen(document)}")
+    return Read(format_, transcripts, document.findings)
+
+
+def reread(source: BinaryIO, path: str, format_: Format) -> tuple[Document, Read]:
+    """Read a file that was just written, by the format it was written in."""
+    document = Document(source)
+    return document, read_document(path, document, format_.name)
+
+
+def receipt_at(path: Path) -> Receipt | None:
+    """Return the receipt at this path; None where there is none, or what is there is not one that we can read."""
+    raw = store.read_beside(path)
+    if raw is None:
+        return None
+    try:
+        return decode(raw, str(path))
+    except NoReceipt:
+        return None
+
+
+def _missing_spills(receipt: Receipt, paths: store.Paths) -> list[Finding]:
+    return [
+        Finding(decision.line, "missing-spill", f"{paths.spills.name}/{decision.file} is gone or changed")
+        for session in receipt.sessions
+        for decision in session.decisions
+        if decision.file is not None and not store.spill_is_whole(paths.spills, decision.file, decision.sha256 or "")
+    ]
+
+
+def project(transcript: Transcript, path: str) -> str | None:
+    """Return the short name that a person knows the session's project by: the last part of its folder."""
+    if transcript.cwd:
+        return os.path.basename(transcript.cwd.replace("\\", "/").rstrip("/")) or None
+    folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    return folder or None

@@ -1,0 +1,122 @@
+"""The checks that a compacted session must pass: before it is put in place, and again whenever it is asked for.
+
+Each check has a name and is true or false; what failed is said in words.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from compactctl.document import Place
+from compactctl.findings import RULES, Finding
+from compactctl.model import Message, ToolResult, Transcript
+from compactctl.plan import Plan, Spill
+
+NOT_A_PROBLEM = frozenset({"stale-usage"})
+"""Rules that a spill brings about by its nature: what was counted before it no longer holds."""
+
+
+class Checks(Struct, frozen=True):
+    """Every check by name, and what failed in words."""
+
+    held: dict[str, bool]
+    problems: tuple[str, ...]
+
+    @property
+    def all_held(self) -> bool:
+        return all(self.held.values())
+
+
+def combine(named: dict[str, list[str]]) -> Checks:
+    """Return the checks from the problems that each of them found."""
+    return Checks(
+        {name: not found for name, found in named.items()},
+        tuple(f"{name}: {problem}" for name, found in named.items() for problem in found),
+    )
+
+
+def new_problems(before: Iterable[Finding], after: Iterable[Finding]) -> list[str]:
+    """Return the problems (errors and warnings) that are in `after` more often than in `before`."""
+    known = Counter(finding.rule for finding in before)
+    counted: Counter[str] = Counter()
+    found = []
+    for finding in after:
+        counted[finding.rule] += 1
+        is_problem = RULES[finding.rule] != "note" and finding.rule not in NOT_A_PROBLEM
+        if is_problem and counted[finding.rule] > known[finding.rule]:
+            found.append(f"line {finding.line}: {finding.rule}: {finding.message}")
+    return found
+
+
+def context_changes(before: Sequence[Transcript], after: Sequence[Transcript], plans: Sequence[Plan]) -> list[str]:
+    """Return where the effective context differs by anything but the planned previews.
+
+    Together with the check that restoring gives the source back, this says that every message is kept or spilled.
+    """
+    if len(before) != len(after):
+        return [f"{len(before)} sessions before, {len(after)} after"]
+    return [
+        problem
+        for old, new, plan in zip(before, after, plans, strict=True)
+        for problem in _message_changes(old.messages, new.messages, plan)
+    ]
+
+
+def _message_changes(before: Sequence[Message], after: Sequence[Message], plan: Plan) -> list[str]:
+    if len(before) != len(after):
+        return [f"{len(before)} messages before, {len(after)} after"]
+    spills = {spill.result.place: spill for spill in plan.spills}
+    return [
+        f"message {index + 1} (line {old.line}) is not what it was"
+        for index, (old, new) in enumerate(zip(before, after, strict=True))
+        if not _is_same(old, new, spills)
+    ]
+
+
+def _is_same(old: Message, new: Message, spills: dict[Place, Spill]) -> bool:
+    if (old.role, old.key, old.line, len(old.parts)) != (new.role, new.key, new.line, len(new.parts)):
+        return False
+    spill = spills.get(old.result.place) if old.result else None
+    if spill is not None and old.result is not None and new.result is not None:
+        return _is_replaced(old.result, new.result, spill)
+    return all(_weight(a) == _weight(b) for a, b in zip(old.parts, new.parts, strict=True))
+
+
+def _is_replaced(old: ToolResult, new: ToolResult, spill: Spill) -> bool:
+    kept = (old.call_id, old.is_error, len(old.media)) == (new.call_id, new.is_error, len(new.media))
+    return kept and new.size_bytes == len(spill.preview.encode())
+
+
+def _weight(part: object) -> tuple[object, ...]:
+    """Return what must not change about a part: its type, its sizes and ids."""
+    names = ("size_bytes", "sealed_bytes", "arguments_bytes", "call_id", "name", "kind", "tokens", "is_error")
+    return (type(part), *(getattr(part, name, None) for name in names))
+
+
+def missing_spills(plans: Iterable[Plan], is_whole: Callable[[str, str], bool]) -> list[str]:
+    """Return the spills whose file `is_whole` (by name and sha256) does not find."""
+    return [
+        f"{spill.file} is gone or changed"
+        for plan in plans
+        for spill in plan.spills
+        if not is_whole(spill.file, spill.sha256)
+    ]
+
+
+def unsettled(plans: Iterable[Plan]) -> list[str]:
+    """Return what a second run would still spill."""
+    return [
+        f"line {spill.line}: a second run would spill call {spill.result.call_id}"
+        for plan in plans
+        for spill in plan.spills
+    ]
+
+
+def digest(chunks: Iterable[bytes]) -> str:
+    """Return the hex sha256 of bytes that come in pieces."""
+    made = sha256()
+    for chunk in chunks:
+        made.update(chunk)
+    return made.hexdigest()

@@ -1,0 +1,185 @@
+"""What is said about one session: transcripts and plans made into the values that outputs print."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from compactctl import estimators, windows
+from compactctl.estimators import Estimator
+from compactctl.measure import Measure, after_layer1, measure
+from compactctl.model import Message, Transcript, context_bytes
+from compactctl.options import Options
+from compactctl.outcome import (
+    BigResult,
+    Bytes,
+    CompactionNote,
+    Details,
+    FailureNote,
+    KeepCounts,
+    Layer1Note,
+    Outcome,
+    SideRunNote,
+    SpillNote,
+    Tokens,
+    WouldSpill,
+    notes,
+)
+from compactctl.plan import Plan
+from compactctl.policy import forecast
+from compactctl.session import Session, project
+from compactctl.settings import Layer1
+from compactctl.turns import rounds
+
+FORECAST_LIMITS_BYTES = (20_000, 10_000)
+"""The lower limits that `inspect` tells the effect of, besides the one that is set."""
+
+BIGGEST_RESULTS = 10
+PREVIEW_START_CHARACTERS = 60
+
+
+class Sized(Struct, frozen=True):
+    """One session measured: by which estimator, and how much its context holds."""
+
+    transcript: Transcript
+    estimator: Estimator
+    measured: Measure
+
+    def tokens_after(self, messages: tuple[Message, ...]) -> int:
+        """Return the tokens once these messages are the context, by the contract's rule for Layer 1."""
+        before = self.estimator.tokens(self.transcript.messages)
+        return after_layer1(self.measured.tokens, before, self.estimator.tokens(messages))
+
+
+def size(session: Session, transcript: Transcript, options: Options) -> Sized:
+    """Return a session measured by the chosen estimator."""
+    estimator = estimators.get(options.estimator, options.settings)
+    window = windows.choose(transcript, options.settings, options.window_tokens, options.model)
+    measured = measure(
+        transcript,
+        estimator,
+        window,
+        options.settings,
+        anchored=options.anchored,
+        stale_until_line=session.stale_until_line,
+    )
+    return Sized(transcript, estimator, measured)
+
+
+def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> Outcome:
+    """Return what every command says of a session it has read."""
+    transcript, measured = sized.transcript, sized.measured
+    anchor = measured.anchor
+    made = Outcome(
+        path=session.path,
+        format=transcript.format,
+        agent=transcript.agent,
+        session_id=transcript.session_id,
+        model=transcript.model,
+        messages=len(transcript.messages),
+        rounds=len(rounds(transcript.messages)),
+        tool_results=sum(message.result is not None for message in transcript.messages),
+        bytes=Bytes(session.document.size_bytes, session.document.size_bytes),
+        tokens=Tokens(
+            estimator=sized.estimator.name,
+            anchored=measured.anchored,
+            before=measured.tokens,
+            after=measured.tokens if tokens_after is None else tokens_after,
+            window=measured.window.tokens,
+            window_source=measured.window.source,
+            threshold=measured.threshold,
+            anchor_line=anchor.line if anchor else None,
+            anchor_tokens=anchor.total_tokens if anchor else None,
+        ),
+        findings=notes((*session.read.findings_of(transcript), *measured.findings)),
+    )
+    if transcript.index is not None:
+        made.index = transcript.index
+    return made
+
+
+def estimates(sized: Sized) -> dict[str, int | None]:
+    """Return the tokens of the context by each estimator, anchored, and as the provider recorded them."""
+    anchor = sized.measured.anchor
+    return {
+        sized.estimator.name: sized.estimator.tokens(sized.transcript.messages),
+        "anchored": sized.measured.tokens if anchor else None,
+        "usage": anchor.total_tokens if anchor else None,
+    }
+
+
+def details(session: Session, sized: Sized, options: Options) -> Details:
+    """Return what `inspect` adds: where the bytes are, what is biggest, what a lower limit would give."""
+    transcript, measured = sized.transcript, sized.measured
+    limits = [options.settings.layer1.single_limit_bytes, *FORECAST_LIMITS_BYTES]
+    return Details(
+        lines=session.document.line_count,
+        modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
+        project=project(transcript, session.path),
+        parent_session_id=transcript.parent_session_id,
+        window_used_percent=round(100 * measured.tokens / measured.window.tokens) if measured.window.tokens else 0,
+        bytes_by_kind=dict(transcript.bytes_by_kind),
+        context_bytes_by_kind=context_bytes(transcript.messages),
+        results_in_file=len(transcript.results),
+        biggest_results=_biggest(transcript, options.settings.layer1),
+        would_spill=tuple(_would_spill(sized, options, limit) for limit in dict.fromkeys(limits)),
+        compactions=tuple(CompactionNote(c.line, c.tokens_before, c.trigger) for c in transcript.compactions),
+        side_runs=tuple(
+            SideRunNote(run.agent, run.messages, run.usage.total_tokens if run.usage else None)
+            for run in transcript.side_runs
+        ),
+        requests=len(transcript.requests),
+        peak_tokens=transcript.peak_tokens,
+    )
+
+
+def _iso(modified_ns: int) -> str:
+    return datetime.fromtimestamp(modified_ns // 1_000_000_000, UTC).isoformat()
+
+
+def _biggest(transcript: Transcript, limits: Layer1) -> tuple[BigResult, ...]:
+    biggest = sorted(transcript.results, key=lambda result: -result.size_bytes)[:BIGGEST_RESULTS]
+    limit = limits.single_limit_bytes
+    return tuple(
+        BigResult(
+            line=result.line,
+            bytes=result.size_bytes,
+            tool=result.name,
+            in_context=not result.outside,
+            why=result.outside or (f"over {limit:,}" if result.size_bytes > limit else f"under the limit of {limit:,}"),
+        )
+        for result in biggest
+    )
+
+
+def _would_spill(sized: Sized, options: Options, limit_bytes: int) -> WouldSpill:
+    layer1 = msgspec.structs.replace(options.settings.layer1, single_limit_bytes=limit_bytes)
+    found = forecast(sized.transcript.messages, layer1)
+    stays = found.results * layer1.preview_head_bytes
+    saved = max(0, found.size_bytes - stays) / options.settings.estimator.bytes_per_token
+    return WouldSpill(limit_bytes, found.results, found.size_bytes, int(saved))
+
+
+def layer1_note(plan: Plan, spill_folder: str) -> Layer1Note:
+    """Return a plan as it is printed: each spill, each failure, and the rest counted by reason."""
+    kept = Counter(keep.reason for keep in plan.keeps)
+    return Layer1Note(
+        spills=tuple(
+            SpillNote(
+                call_id=spill.result.call_id,
+                tool=spill.result.name,
+                line=spill.line,
+                bytes=spill.result.size_bytes,
+                sha256=spill.sha256,
+                reason=spill.reason,
+                file=f"{spill_folder}/{spill.file}",
+                exchange=spill.exchange,
+                preview_start=spill.starts[:PREVIEW_START_CHARACTERS],
+                round_bytes=spill.round_bytes,
+            )
+            for spill in plan.spills
+        ),
+        failures=tuple(FailureNote(failure.call_id, failure.error, failure.line) for failure in plan.failures),
+        kept=tuple(KeepCounts(reason, count) for reason, count in sorted(kept.items())),
+    )
