@@ -21,11 +21,18 @@ class Spilled(Struct, frozen=True):
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
-    name: str
-    is_anthropic: bool
-    """Its models are Anthropic's, so an unknown one is given Anthropic's fallback window."""
-    preview_style: str
-    """What `layer1.preview_style = auto` means here: `seed` or `native`."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_anthropic(self) -> bool:
+        """Whether its models are Anthropic's, so that an unknown one is given Anthropic's fallback window."""
+        ...
+
+    @property
+    def preview_style(self) -> str:
+        """What `layer1.preview_style = auto` means here: `seed` or `native`."""
+        ...
 
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether a decoded record is certainly one of this format's."""
