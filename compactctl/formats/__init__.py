@@ -5,6 +5,7 @@ Two exceptions, since provider messages are the plainest of records and other pr
 they must be the greater part of what is there, and one Messages-API block makes the whole file `anthropic`.
 """
 
+import difflib
 import importlib
 import json
 from collections import Counter
@@ -48,10 +49,12 @@ _ANY = msgspec.json.Decoder()
 _WHOLE = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None)
 
 
-def named(name: str) -> Format:
-    """Return the format of this name. Raises UsageError that lists the names."""
+def get(name: str) -> Format:
+    """Return the format of this name. Raises UsageError, with the nearest name, where there is none."""
     if name not in FORMATS:
-        raise UsageError(f"unknown format {name}; known: {', '.join(FORMATS)}")
+        near = difflib.get_close_matches(name, FORMATS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(FORMATS)}"
+        raise UsageError(f"unknown format {name}{hint}")
     return FORMATS[name]
 
 

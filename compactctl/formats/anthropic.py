@@ -8,4 +8,9 @@ Every line is sent as it stands, so the whole file is the effective context, and
 
 from compactctl.formats.messages import MessageLines
 
-FORMAT = MessageLines(name="anthropic", is_anthropic=True)
+
+class Anthropic(MessageLines, frozen=True):
+    """Messages-API messages, one or one conversation a line"""
+
+
+FORMAT = Anthropic(name="anthropic", is_anthropic=True)

@@ -9,4 +9,9 @@ Every line is sent as it stands, so the whole file is the effective context, and
 
 from compactctl.formats.messages import MessageLines
 
-FORMAT = MessageLines(name="chat", is_anthropic=False)
+
+class Chat(MessageLines, frozen=True):
+    """Chat-completions messages, one or one conversation a line"""
+
+
+FORMAT = Chat(name="chat", is_anthropic=False)

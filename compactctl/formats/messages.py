@@ -140,7 +140,7 @@ _USAGE = msgspec.json.Decoder(_Usage)
 
 
 class MessageLines(Struct, frozen=True):
-    """The format of files of provider messages."""
+    """Files of provider messages; `chat` and `anthropic` give the two names to it."""
 
     name: str
     is_anthropic: bool
@@ -153,7 +153,7 @@ class MessageLines(Struct, frozen=True):
         return has_anthropic_blocks(record) == self.is_anthropic
 
     def read(self, document: Document) -> Sequence[Transcript]:
-        """Return the session that the lines make, or one for each line that holds a conversation."""
+        """Return the session that the lines make, or one for each line that holds a conversation; [] for neither."""
         lines = _Session(self.name)
         sessions: list[_Session] = []
         sizes: list[int] = []
@@ -165,9 +165,11 @@ class MessageLines(Struct, frozen=True):
                 sizes.append(record.size_bytes)
             elif value is None or not lines.add(value, Place(record.index), record.line):
                 strangers.note(record.line, value)
-        if lines.messages or not sessions:
+        if lines.found:
             sessions.insert(0, lines)
             sizes.insert(0, 0)
+        if not sessions:
+            return []
         sizes[0] = document.size_bytes - sum(sizes[1:])
         several = len(sessions) > 1
         return [
@@ -210,6 +212,8 @@ class _Session:
     def __init__(self, name: str) -> None:
         self._name = name
         self.messages: list[Message] = []
+        self.found = 0
+        """How many messages there were, empty ones included."""
         self.strangers: list[int] = []
         self._line = 0
         self._tools: dict[str, str] = {}
@@ -226,6 +230,7 @@ class _Session:
         role = message.role
         if not isinstance(role, str) or role not in ROLES:
             return False
+        self.found += 1
         self._line = line
         content = None if message.content is UNSET else message.content
         if role in RESULT_ROLES:
