@@ -2,9 +2,10 @@
 
 A content is a string or a list of blocks. Messages-API blocks (`text`, `image`, `document`, `tool_use`,
 `tool_result`, `thinking`, `redacted_thinking`), chat-completions and Responses parts (`image_url`, `input_text`,
-`input_image`, `file`, …), MCP's and Gemini's images are all understood wherever they stand, since agents mix them
-(diegosouzapw/OmniRoute#8401: six shapes of one image, each counted as text). What is not understood becomes
-`Opaque`, so that its bytes count and nothing is lost: server-side tool traffic is read so on purpose.
+`input_image`, `file`, …), pi's calls and thinking, MCP's and Gemini's images are all understood wherever they
+stand, since agents mix them (diegosouzapw/OmniRoute#8401: six shapes of one image, each counted as text). What is
+not understood becomes `Opaque`, so that its bytes count and nothing is lost: server-side tool traffic is read so
+on purpose.
 
 No text is kept: a part holds the place and the size of what it stands for. Signed thinking with readable text
 counts as that text; its signature counts only where the text is empty (formats: 1.2).
@@ -49,6 +50,8 @@ class _Refusal(Struct, tag="refusal"):
 class _Thinking(Struct, tag="thinking"):
     thinking: str = ""
     signature: str | None = None
+    thinkingSignature: str | None = None
+    redacted: bool = False
 
 
 class _RedactedThinking(Struct, tag="redacted_thinking"):
@@ -59,6 +62,12 @@ class _ToolUse(Struct, tag="tool_use"):
     id: str | None = None
     name: str | None = None
     input: Raw = Raw()
+
+
+class _ToolCall(Struct, tag="toolCall"):
+    id: str | None = None
+    name: str | None = None
+    arguments: Raw = Raw()
 
 
 class _ToolResult(Struct, tag="tool_result"):
@@ -119,6 +128,7 @@ _Block = (
     | _Thinking
     | _RedactedThinking
     | _ToolUse
+    | _ToolCall
     | _ToolResult
     | _Image
     | _ImageUrl
@@ -209,16 +219,21 @@ def _read_block(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, s
             where = place.at("input") if len(block.input) else place
             size = argument_bytes(block.input)
             parts.append(ToolCall(where, block.id or "", block.name or "", size))
+        case _ToolCall() as block:
+            where = place.at("arguments") if len(block.arguments) else place
+            parts.append(ToolCall(where, block.id or "", block.name or "", argument_bytes(block.arguments)))
         case _ToolResult() as block:
             where = place if block.content is None else place.at("content")
             call_id, is_error = block.tool_use_id or "", block.is_error is True
             name = names.get(call_id, "")
             parts.append(read_result(block.content, where, call_id, name=name, is_error=is_error))
-        case _Thinking(thinking=thinking, signature=signature):
-            if thinking:
-                parts.append(Reasoning(place.at("thinking"), utf8_size(thinking)))
-            elif signature:
-                parts.append(Reasoning(place.at("signature"), 0, len(signature)))
+        case _Thinking() as block:
+            if block.thinking and not block.redacted:
+                parts.append(Reasoning(place.at("thinking"), utf8_size(block.thinking)))
+            elif block.signature:
+                parts.append(Reasoning(place.at("signature"), 0, len(block.signature)))
+            elif block.thinkingSignature:
+                parts.append(Reasoning(place.at("thinkingSignature"), 0, len(block.thinkingSignature)))
         case _RedactedThinking(data=data):
             if data:
                 parts.append(Reasoning(place.at("data"), 0, len(data)))

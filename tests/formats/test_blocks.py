@@ -40,6 +40,18 @@ def only(*values):
         ),
         ({"type": "tool_use", "id": None, "name": "run"}, ToolCall(PLACE.at(0), "", "run", 0)),
         (
+            {"type": "toolCall", "id": "c1", "name": "run", "arguments": {"a": [1]}},
+            ToolCall(PLACE.at(0, "arguments"), "c1", "run", 10),
+        ),
+        (
+            {"type": "thinking", "thinking": "", "thinkingSignature": "AAAA"},
+            Reasoning(PLACE.at(0, "thinkingSignature"), 0, 4),
+        ),
+        (
+            {"type": "thinking", "thinking": "(hidden)", "thinkingSignature": "AAAA", "redacted": True},
+            Reasoning(PLACE.at(0, "thinkingSignature"), 0, 4),
+        ),
+        (
             {"type": "tool_result", "tool_use_id": "c1", "content": "é", "is_error": True},
             ToolResult(PLACE.at(0, "content"), "c1", 2, is_error=True),
         ),
