@@ -145,7 +145,7 @@ class _Maker:
     def _honoured(self, item: Paired, line: int, decided: Decided) -> bool:
         """Act on an earlier decision; return False where it is about another text."""
         if not decided.replaced:
-            self._reasons[item.result.place] = "kept by an earlier run"
+            self._reasons[item.result.place] = KEPT_UNDER_LIMITS
             self._bound.add(item.result.place)
             return True
         digest = _sha256(self._texts.text(item.result))

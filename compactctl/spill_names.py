@@ -22,14 +22,13 @@ class SpillNames:
     or to "" for what can't be a spill of ours (a link, a folder)."""
 
     def __init__(self, existing: Mapping[str, str]) -> None:
-        self._taken = {name.casefold(): sha256 for name, sha256 in existing.items()}
+        self._taken = {name.casefold(): (name, sha256) for name, sha256 in existing.items()}
 
     def assign(self, call_id: str, sha256: str) -> str:
         """Return the name for this text and take it. The same id and text always get the same name."""
         for name in candidates(call_id, sha256):
-            holder = self._taken.get(name.casefold())
-            if holder is None or holder == sha256:
-                self._taken[name.casefold()] = sha256
+            holder = self._taken.setdefault(name.casefold(), (name, sha256))
+            if holder == (name, sha256):
                 return name
         return name
 

@@ -141,12 +141,19 @@ def reading(path: str) -> Iterator[BinaryIO]:
 def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
     import zstandard  # costs start-up time; packed sessions are few
 
+    frame = zstandard.ZstdDecompressor().decompressobj()
     try:
-        zstandard.ZstdDecompressor().copy_stream(source, unpacked)
+        while window := source.read(READ_BUFFER_BYTES):
+            unpacked.write(frame.decompress(window))
+            while frame.eof and frame.unused_data:
+                rest, frame = frame.unused_data, zstandard.ZstdDecompressor().decompressobj()
+                unpacked.write(frame.decompress(rest))
     except zstandard.ZstdError as error:
         raise Unreadable(f"{path}: not a whole zstd file: {error}") from None
     except OSError as error:
         raise Unreadable(f"{path}: no room to unpack it in {tempfile.gettempdir()}: {_reason(error)}") from None
+    if not frame.eof:
+        raise Unreadable(f"{path}: not a whole zstd file: its end is missing")
 
 
 def read_error(path: str, error: OSError) -> ReadError:
@@ -298,12 +305,12 @@ def write_spill(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
     try:
         _make_spill_folder(folder)
+        _remove_leftovers(path)
         if os.path.lexists(path):
             if _plain_bytes(path) != data:
                 raise SpillFailed(f"{path}: something else is there")
             return path
         temporary = folder / f".{name}.{os.getpid()}.part"
-        _remove_leftovers(path)
         try:
             with os.fdopen(os.open(temporary, _NEW_FILE, FILE_MODE), "wb") as target:
                 target.write(data)
@@ -324,14 +331,15 @@ def write_spill(folder: Path, name: str, data: bytes) -> Path:
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
 
 
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+
+
 def _link_new(temporary: Path, path: Path) -> None:
     """Give a finished file its name, which must be free. Where the file system has no links, rename instead."""
     try:
-        os.link(temporary, path, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except (OSError, NotImplementedError):
-        if os.path.lexists(path):
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS or os.path.lexists(path):
             raise
         os.rename(temporary, path)
 
