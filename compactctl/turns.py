@@ -37,7 +37,8 @@ class Round(Struct, frozen=True):
 def exchanges(messages: Sequence[Message]) -> list[tuple[int, int]]:
     """Return the exchanges as (first, past the last) message indexes; what stands before the first answer is none."""
     starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
-    return list(zip(starts, [*starts[1:], len(messages)], strict=True))
+    ends = [*starts[1:], len(messages)] if starts else []
+    return list(zip(starts, ends, strict=True))
 
 
 def pair(messages: Sequence[Message]) -> list[Paired]:
