@@ -275,6 +275,7 @@ def _is_in_place(paths: store.Paths, made: Receipt, encoded: bytes) -> bool:
         and paths.originals.exists()
         and store.read_beside(paths.report) == encoded
         and store.file_sha256(paths.session) == made.output.sha256
+        and made.originals is not None
         and store.file_sha256(paths.originals) == made.originals.sha256
     )
 

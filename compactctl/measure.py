@@ -62,19 +62,20 @@ def _anchor_index(
         if usage is None:
             continue
         if usage.line <= stale_until_line:
-            break
+            return None, [*findings, Finding(usage.line, "stale-usage", BEFORE_A_SPILL)]
         if index not in sums:
             return index, findings
-        findings.append(_stale(usage))
+        findings.append(Finding(usage.line, "stale-usage", SEVERAL_REQUESTS))
+    if transcript.requests and not findings:
+        findings.append(Finding(transcript.requests[-1].line, "stale-usage", BEFORE_A_COMPACTION))
     return None, findings
 
 
-def _stale(usage: Usage) -> Finding:
-    text = (
-        f"{usage.total_tokens:,} tokens are over the window and more than was said since the request before: "
-        "the sum of several requests, so no size of a context"
-    )
-    return Finding(usage.line, "stale-usage", text)
+SEVERAL_REQUESTS = (
+    "over the window and more than was said since the request before: the sum of several requests, no size of a context"
+)
+BEFORE_A_SPILL = "the newest recorded usage is from before results were spilled; the context is estimated whole"
+BEFORE_A_COMPACTION = "no recorded usage is newer than the last change of the context; it is estimated whole"
 
 
 def threshold(window: Window, layer2: Layer2) -> int:

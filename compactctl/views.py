@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from compactctl import estimators, windows
 from compactctl.estimators import Estimator
+from compactctl.findings import Finding
 from compactctl.measure import Measure, after_layer1, measure
 from compactctl.model import Message, Transcript, context_bytes
 from compactctl.options import Options
@@ -17,6 +18,7 @@ from compactctl.outcome import (
     CompactionNote,
     Details,
     FailureNote,
+    FindingNote,
     KeepCounts,
     Layer1Note,
     Outcome,
@@ -107,6 +109,14 @@ def estimates(sized: Sized) -> dict[str, int | None]:
         "anchored": sized.measured.tokens if anchor else None,
         "usage": anchor.total_tokens if anchor else None,
     }
+
+
+def with_reason_for_no_usage(findings: tuple[FindingNote, ...], sized: Sized) -> tuple[FindingNote, ...]:
+    """Return the findings with one that says why there is no recorded usage, where none says so yet."""
+    is_said = any(finding.rule in ("no-usage", "stale-usage") for finding in findings)
+    if sized.measured.anchor is not None or is_said:
+        return findings
+    return (*findings, *notes([Finding(None, "no-usage", "no request has a recorded usage to start from")]))
 
 
 def details(session: Session, sized: Sized, options: Options) -> Details:
