@@ -6,18 +6,21 @@ from typing import cast
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(_code(sys.argv[1:]))
+    sys.exit(exit_code(sys.argv[1:]))
 
 
-def _code(arguments: list[str]) -> int:
+def exit_code(arguments: list[str]) -> int:
+    """Run the command line on these arguments and return its exit code."""
     try:
         from compactctl.cli import streams
 
         streams.prepare()
-        return _run(arguments)
+        code = _run(arguments)
     except KeyboardInterrupt:
+        code = 130
+    if code == 130:
         print("interrupted", file=sys.stderr)
-        return 130
+    return code
 
 
 def _run(arguments: list[str]) -> int:

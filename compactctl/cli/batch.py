@@ -58,7 +58,7 @@ def execute(command: str, paths: list[str], wanted: Wanted, shown: Shown, jobs: 
         text = output.outcome(outcome)
         if text:
             progress.clear()
-            streams.write(text, output.ENCODING)
+            print_result(text, output.ENCODING)
 
     work: Callable[..., Batch] = getattr(run, command)
     try:
@@ -72,7 +72,10 @@ def execute(command: str, paths: list[str], wanted: Wanted, shown: Shown, jobs: 
         verbose=shown.verbose,
         command_line=_applying(sys.argv[1:]),
     )
-    print_result(output.batch(batch, view), output.ENCODING)
+    try:
+        print_result(output.batch(batch, view), output.ENCODING)
+    except streams.ClosedPipe:
+        streams.abandon()
     raise typer.Exit(batch.exit_code)
 
 
@@ -109,18 +112,25 @@ def _say(batch: "Batch", shown: Shown) -> None:
     """Say on standard error what failed and, unless quiet, what else deserves a look."""
     from compactctl.outputs.safe import visible
 
-    for outcome in batch.outcomes:
-        if outcome.error is not None and outcome.status == "failed":
-            streams.say(f"error: {visible(outcome.path)}: {visible(outcome.error.message)}")
+    failed = [outcome for outcome in batch.outcomes if outcome.status == "failed"]
+    for outcome in failed:
+        streams.say(f"error: {visible(said(outcome))}")
         if shown.debug and outcome.traceback:
             streams.say("\n".join(visible(line) for line in outcome.traceback.splitlines()))
+    stopped = batch.exit_code != 0 and not failed
+    for problem in batch.problems if stopped or not shown.quiet else ():
+        streams.say(f"{'error' if stopped else 'warning'}: {visible(problem)}")
     if shown.quiet:
         return
-    for problem in batch.problems:
-        streams.warn(problem)
     if shown.verbose:
         for path in batch.not_sessions:
             streams.say(f"not a session: {visible(path)}")
+
+
+def said(outcome: "Outcome") -> str:
+    """Return why a session failed, with its path in front."""
+    message = outcome.error.message if outcome.error is not None else f"exit code {outcome.exit_code}"
+    return message if message.startswith(outcome.path) else f"{outcome.path}: {message}"
 
 
 def _applying(arguments: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from compactctl.outputs.safe import clipped, visible
+from compactctl.outputs.safe import clipped
 
 BAR_WIDTH = 20
 NAME_WIDTH = 40
@@ -102,8 +102,3 @@ class Progress:
     def _put(self, text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
-
-
-def warn(text: str) -> None:
-    """Say that something deserves a look."""
-    say(f"warning: {visible(text)}")

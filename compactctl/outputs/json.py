@@ -18,7 +18,7 @@ def batch(batch: Batch, view: View) -> str:
 
 
 def dumps(value: object, option: int = 0) -> str:
-    """Return a value as JSON and a newline, safe to print. Text that is no Unicode, as a file's name may be, is spelled."""
+    """Return a value as JSON and a newline, safe to print. Text that is no Unicode, as in a file's name, is spelled."""
     try:
         raw = orjson.dumps(value, option=option)
     except TypeError:

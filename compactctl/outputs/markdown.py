@@ -23,7 +23,7 @@ def outcome(outcome: Outcome) -> str:
 
 
 def batch(batch: Batch, view: View) -> str:
-    lines = [f"# compactctl {batch.command}", "", words.summary(batch), ""]
+    lines = [f"# compactctl {batch.command}", "", words.summary(batch, code), ""]
     rows = [_row(item) for item in batch.outcomes]
     if rows:
         lines += _table(("session", "format", "status", "context", "window", "full", "size", "spills"), rows)

@@ -3,12 +3,13 @@
 Every text that comes from a session goes through `visible` or `clipped` here; nothing else is printed raw.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET
 from tabulate import tabulate
 
-from compactctl.outcome import Batch, Details, FindingNote, Layer1Note, Outcome
+from compactctl.outcome import Batch, BigResult, Details, FindingNote, Layer1Note, Outcome
 from compactctl.outputs import View, words
 from compactctl.outputs.safe import clipped, visible
 
@@ -16,6 +17,7 @@ LABEL_WIDTH = 10
 NAME_WIDTH = 40
 """Longest tool name or call id that is printed; `-o json` has them whole."""
 PREVIEW_WIDTH = 48
+BIGGEST_SHOWN = 6
 FINDINGS_SHOWN = 12
 
 _COLORS = {"error": "31", "failed": "31", "warning": "33", "bold": "1"}
@@ -24,7 +26,9 @@ Page = list[str]
 
 
 def page(batch: Batch, outcome: Outcome, view: View) -> Page:
-    """Return the page of the one session in a batch."""
+    """Return the page of the one session in a batch. A failure with nothing to show is told on standard error alone."""
+    if outcome.status == "failed" and not outcome.findings and outcome.checks is UNSET:
+        return []
     if outcome.status in ("failed", "skipped"):
         return [title(outcome, view), *labelled(outcome.status, [problem(outcome)]), *_findings(outcome, view)]
     body = _PAGES.get(batch.command, _inspect)
@@ -45,8 +49,11 @@ def _inspect(batch: Batch, outcome: Outcome, view: View) -> Page:
 def _estimate(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines = [title(outcome, view), "", *_context(outcome), ""]
     estimates = {} if outcome.estimates is UNSET else outcome.estimates
-    rows = [[visible(name), "-" if tokens is None else f"{tokens:,}"] for name, tokens in estimates.items()]
-    lines += table(["estimator", "tokens"], rows, ("left", "right"))
+    rows = [
+        [visible(name), "-" if tokens is None else f"{tokens:,}", words.ESTIMATE_WORDS.get(name, "")]
+        for name, tokens in estimates.items()
+    ]
+    lines += table(["estimator", "tokens", "what it counts"], rows, ("left", "right", "left"))
     if outcome.output is not None:
         lines += [
             "",
@@ -65,16 +72,17 @@ def _spill(batch: Batch, outcome: Outcome, view: View) -> Page:
         lines += labelled("file", [change + beside] if layer1.spills else [words.size(sizes.before)])
     lines += _spills(layer1)
     lines += labelled("kept", [words.kept(layer1.kept)] if layer1.kept else [])
-    if not layer1.spills and outcome.details is not UNSET and outcome.details.would_spill:
-        lines += labelled("spill", [words.would_spill(outcome.details.would_spill)])
+    if not layer1.spills and not layer1.failures:
+        lines += labelled("spill", ["nothing over the limits; compactctl inspect shows what lower ones would give"])
     lines += _written(outcome)
-    return lines + _findings(outcome, view) + _notes(outcome) + _next(outcome, view)
+    return lines + _findings(outcome, view) + _notes(outcome) + _undo(outcome) + _next(outcome, view)
 
 
 def _restore(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines = [state(outcome, view), title(outcome, view), *_checks(outcome, view)]
     if outcome.output is not None:
-        lines += labelled("wrote" if outcome.status == "applied" else "to write", [visible(outcome.output.session)])
+        verb = {"applied": "wrote", "planned": "to write"}.get(outcome.status, "there")
+        lines += labelled(verb, [visible(outcome.output.session)])
     return lines + _findings(outcome, view) + _notes(outcome) + _next(outcome, view)
 
 
@@ -116,6 +124,8 @@ def state(outcome: Outcome, view: View) -> str:
             return "applied and verified"
         case "applied":
             return paint("applied, but not all of it: see below", "warning", view)
+        case "unchanged" if outcome.output is not None:
+            return "already done: nothing was written"
         case "unchanged":
             return "nothing to do: nothing was written"
     return outcome.status
@@ -123,7 +133,9 @@ def state(outcome: Outcome, view: View) -> str:
 
 def problem(outcome: Outcome) -> str:
     """Return why a session failed or was skipped."""
-    return visible(outcome.error.message) if outcome.error is not None else f"exit code {outcome.exit_code}"
+    if outcome.error is None:
+        return f"exit code {outcome.exit_code}"
+    return visible(outcome.error.message.removeprefix(f"{outcome.path}: "))
 
 
 def _context(outcome: Outcome) -> Page:
@@ -182,6 +194,14 @@ def _context_change(outcome: Outcome) -> str:
     return f"{words.change(tokens.before, tokens.after)} of {tokens.window:,} tokens ({share})"
 
 
+def _undo(outcome: Outcome) -> Page:
+    if outcome.status != "applied" or outcome.output is None or outcome.bytes is UNSET:
+        return []
+    more = words.size(outcome.bytes.after + outcome.bytes.beside)
+    undo = shlex.join(["compactctl", "restore", outcome.output.session])
+    return [*labelled("disk", [f"+{more}; the session itself stays as it is"]), *labelled("undo", [visible(undo)])]
+
+
 def _bytes(details: Details) -> Page:
     rows = []
     for kind, word in words.KIND_WORDS.items():
@@ -194,8 +214,8 @@ def _bytes(details: Details) -> Page:
 
 def _biggest(details: Details) -> Page:
     rows = [
-        [f"{big.line}", f"{big.bytes:,}", clipped(big.tool, NAME_WIDTH), visible(big.why)]
-        for big in details.biggest_results
+        [f"{big.line}", f"{big.bytes:,}", clipped(big.tool, NAME_WIDTH), _whether(big)]
+        for big in details.biggest_results[:BIGGEST_SHOWN]
     ]
     if not rows:
         return []
@@ -204,12 +224,17 @@ def _biggest(details: Details) -> Page:
     return ["", heading, *(f"  {line}" for line in body)]
 
 
+def _whether(big: BigResult) -> str:
+    return f"{'yes' if big.in_context else 'no'}, {visible(big.why)}"
+
+
 def _spills(layer1: Layer1Note) -> Page:
     rows = []
     for spill in layer1.spills:
         why = "over the limit" if spill.reason == "single" else f"round of {spill.round_bytes:,}"
         tool = clipped(spill.tool or spill.call_id, NAME_WIDTH)
-        rows.append([f"{spill.line}", f"{spill.bytes:,}", tool, why, clipped(spill.preview_start, PREVIEW_WIDTH)])
+        start = clipped(" ".join(spill.preview_start.split()), PREVIEW_WIDTH)
+        rows.append([f"{spill.line}", f"{spill.bytes:,}", tool, why, start])
     lines: Page = []
     if rows:
         body = table(
@@ -226,7 +251,7 @@ def _written(outcome: Outcome) -> Page:
     if outcome.output is None:
         return []
     output = outcome.output
-    verb = "wrote" if outcome.status == "applied" else "to write"
+    verb = {"applied": "wrote", "planned": "to write"}.get(outcome.status, "there")
     return labelled(verb, [visible(path) for path in (output.session, output.spill_dir, output.report) if path])
 
 
@@ -234,7 +259,11 @@ def _checks(outcome: Outcome, view: View) -> Page:
     if outcome.checks is UNSET:
         return []
     held = {True: "ok", False: paint("FAILED", "failed", view)}
-    return labelled("checks", [f"{held[ok]}  {visible(check)}" for check, ok in outcome.checks.items()])
+    return labelled("checks", [f"{held[ok]}  {_in_words(check)}" for check, ok in outcome.checks.items()])
+
+
+def _in_words(check: str) -> str:
+    return words.CHECK_WORDS.get(check) or visible(check.replace("_", " "))
 
 
 def _findings(outcome: Outcome, view: View) -> Page:
@@ -274,7 +303,9 @@ def _spaced(lines: Page) -> Page:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> Page:
     """Return the rows as aligned lines. Cells are text already; nothing in them is taken for a number."""
-    text = tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True, colalign=align)
+    if not rows:
+        return []
+    text = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=align)
     return [line.rstrip() for line in text.splitlines()]
 
 

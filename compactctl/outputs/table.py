@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from compactctl.outcome import Batch, Outcome
 from compactctl.outputs import View, words
-from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, problem, table
+from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, table
 from compactctl.outputs.safe import clipped, visible
 
 ENCODING: str | None = None
@@ -82,7 +82,7 @@ def _row(batch: Batch, outcome: Outcome, child: bool, view: View) -> list[str]:
     who[-1] = (CHILD if child else "") + who[-1]
     if outcome.status in ("failed", "skipped"):
         headers = _HEADERS.get(batch.command, _LOOK)
-        said = f"{outcome.status}: {problem(outcome)}"
+        said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
         return [*who, *([""] * (len(headers) - 1)), paint(said, outcome.status, view)]
     cells = _CELLS.get(batch.command, _look)
     return [*who, *cells(outcome), words.problems(outcome.findings) or "-"]

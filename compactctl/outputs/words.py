@@ -1,11 +1,10 @@
 """Quantities and findings in words, the same in every output that people read."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from msgspec import UNSET
-
-from compactctl.outcome import Batch, FindingNote, KeepCounts, Outcome, Tokens, WouldSpill
+from compactctl.outcome import Batch, FindingNote, KeepCounts, Tokens, WouldSpill
+from compactctl.outputs.safe import clipped, visible
 
 _UNITS = ("kB", "MB", "GB", "TB")
 
@@ -26,6 +25,22 @@ WINDOW_WORDS = {
     "table": "window from the table of models; the session does not say",
     "fallback": "window assumed: the model is not known (--window sets it)",
     "option": "window from the command line",
+}
+
+
+CHECK_WORDS = {
+    "receipt_matches": "the session is the one that its report tells of",
+    "restorable": "the original can be given back, byte for byte",
+    "no_new_problem": "it has no problem that its source lacked",
+    "spills_present": "every spilled file is there, with its hash",
+    "settled": "a second run finds nothing to do",
+    "original": "equal to the original (sha256)",
+}
+
+ESTIMATE_WORDS = {
+    "heuristic": "the messages alone: no file shows the system prompt and the tools",
+    "anchored": "the recorded usage, and what was estimated since",
+    "usage": "recorded by the provider",
 }
 
 
@@ -59,34 +74,41 @@ def change(before: int, after: int) -> str:
 def anchor(tokens: Tokens) -> str:
     """Return how the token figure came about."""
     if not tokens.anchored or tokens.anchor_tokens is None:
-        return f"estimated ({tokens.estimator}); no recorded usage to start from"
+        return f"estimated ({_by(tokens)}); no recorded usage to start from"
     place = f" at line {tokens.anchor_line}" if tokens.anchor_line is not None else ""
     since = tokens.before - tokens.anchor_tokens
-    return f"{tokens.anchor_tokens:,} recorded by the provider{place} + {since:,} estimated since ({tokens.estimator})"
+    return f"{tokens.anchor_tokens:,} recorded by the provider{place} + {since:,} estimated since ({_by(tokens)})"
+
+
+def _by(tokens: Tokens) -> str:
+    return clipped(tokens.estimator, 40)
 
 
 def window(tokens: Tokens) -> str:
     """Return where the window comes from, and when a summary is due."""
-    source = WINDOW_WORDS.get(tokens.window_source, f"window: {tokens.window_source}")
+    source = WINDOW_WORDS.get(tokens.window_source, f"window: {clipped(tokens.window_source, 40)}")
     return f"{source}. Summary due at {tokens.threshold:,}"
 
 
 def would_spill(choices: Sequence[WouldSpill]) -> str:
-    """Return what Layer 1 would do at each limit."""
-    said = []
+    """Return what Layer 1 would do at each limit; a lower one that changes nothing is only named."""
+    said: list[str] = []
+    before: WouldSpill | None = None
     for choice in choices:
-        at = f"at {choice.limit_bytes:,} bytes"
-        if not choice.results:
-            said.append(f"{at}: nothing")
+        if before is not None and choice.results == before.results:
+            said.append(f"at {choice.limit_bytes:,}: no more")
+        elif not choice.results:
+            said.append(f"at {choice.limit_bytes:,} bytes: nothing")
         else:
             results = count(choice.results, "result")
-            said.append(f"{at}: {results}, about -{choice.tokens_saved:,} tokens")
+            said.append(f"at {choice.limit_bytes:,} bytes: {results}, about -{choice.tokens_saved:,} tokens")
+        before = choice
     return " · ".join(said)
 
 
 def kept(counts: Sequence[KeepCounts]) -> str:
     """Return why results stay where they are."""
-    return " · ".join(f"{count(item.count, 'result')} {item.reason}" for item in counts)
+    return " · ".join(f"{count(item.count, 'result')} {visible(item.reason)}" for item in counts)
 
 
 def problems(findings: Sequence[FindingNote]) -> str:
@@ -95,13 +117,13 @@ def problems(findings: Sequence[FindingNote]) -> str:
     return ", ".join(count(found[severity], severity) for severity in ("error", "warning") if found[severity])
 
 
-def summary(batch: Batch) -> str:
-    """Return the batch in one line."""
+def summary(batch: Batch, shown: Callable[[str], str] = visible) -> str:
+    """Return the batch in one line; `shown` makes text safe for where it stands."""
     totals = batch.totals()
     formats = Counter(outcome.format or "unknown" for outcome in batch.outcomes)
     parts = [count(totals.sessions, "session"), size(totals.bytes.before)]
     if len(formats) > 1:
-        parts.append(", ".join(f"{name} {number:,}" for name, number in formats.most_common()))
+        parts.append(", ".join(f"{shown(name)} {number:,}" for name, number in formats.most_common()))
     if totals.tokens["before"] != totals.tokens["after"]:
         parts.append(f"context {change(totals.tokens['before'], totals.tokens['after'])} tokens")
     if totals.spills:
@@ -120,11 +142,3 @@ def troubled(batch: Batch) -> str:
         if hit:
             parts.append(f"{count(hit, 'session')} with {severity}s")
     return ", ".join(parts)
-
-
-def threshold_share(outcome: Outcome) -> str:
-    """Return tokens in context and their share of the window."""
-    if outcome.tokens is UNSET:
-        return "-"
-    tokens = outcome.tokens
-    return f"{tokens.before:,} {percent(tokens.before, tokens.window):>5}"

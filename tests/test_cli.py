@@ -1,0 +1,407 @@
+"""The command line: in this process against a stand-in for `run`, and as a process where streams and pipes matter."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compactctl import run
+from compactctl.__main__ import exit_code
+from compactctl.cli.commands import app
+from compactctl.cli.options import tokens
+from compactctl.errors import OutputCollision, UsageError
+from compactctl.outcome import Batch
+from tests.builders.outcomes import HOSTILE, batch, failed, finding, outcome, spilled
+
+SAMPLES = Path(__file__).parents[1] / "sample_sessions"
+PATH_COMMANDS = ("inspect", "estimate", "spill", "restore", "verify")
+COMMANDS = (*PATH_COMMANDS, "formats", "rules")
+
+
+class FakeRun:
+    """Stands in for `run`: gives the batch it was made with, and keeps what it was asked."""
+
+    def __init__(self, made: Batch | BaseException) -> None:
+        self.made = made
+        self.asked: list[tuple] = []
+
+    def __call__(self, paths, options, jobs, progress, on_outcome):
+        self.asked.append((paths, options, jobs))
+        if isinstance(self.made, BaseException):
+            raise self.made
+        for number, item in enumerate(self.made.outcomes, start=1):
+            on_outcome(item)
+            progress(number, len(self.made.outcomes), item.path)
+        return self.made
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Let every command find this batch (or this error)."""
+
+    def install(made: Batch | BaseException) -> FakeRun:
+        stand_in = FakeRun(made)
+        for command in PATH_COMMANDS:
+            monkeypatch.setattr(run, command, stand_in)
+        return stand_in
+
+    return install
+
+
+def process(*arguments, stdin="", **environment):
+    """Run compactctl as a process of its own and return what came of it."""
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(("NO_COLOR", "PYTHONIO"))}
+    return subprocess.run(
+        [sys.executable, "-m", "compactctl", *map(str, arguments)],
+        env={**plain, **environment},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+# help --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_the_first_screen_names_every_command_and_ends_well(arguments, capsys):
+    assert exit_code(arguments) == 0
+    printed = capsys.readouterr()
+    assert [name for name in COMMANDS if name not in printed.out] == []
+    assert printed.err == ""
+
+
+def test_the_first_screen_groups_commands_by_what_they_do(capsys):
+    exit_code(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    groups = [line for line in lines if line in ("Look (read only)", "Undo") or line.startswith("Make smaller")]
+    assert groups == ["Look (read only)", "Make smaller (shows a plan; --apply writes)", "Undo"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_the_help_of_a_command_lists_its_options(command, flag, capsys):
+    assert exit_code([command, flag]) == 0
+    said = capsys.readouterr().out
+    import typer
+
+    options = typer.main.get_command(app).commands[command].params
+    names = [name for option in options for name in (*option.opts, *option.secondary_opts) if name.startswith("-")]
+    assert [name for name in names if name not in said] == []
+
+
+@pytest.mark.parametrize("flag", ["-V", "--version"])
+def test_the_version_is_one_line(flag, capsys):
+    assert exit_code([flag]) == 0
+    assert re.fullmatch(r"compactctl \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["spill", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "compactctl", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = {"tabulate", "tiktoken", "orjson", "msgspec", "zstandard", "compactctl.run", "compactctl.document"}
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert imported & heavy == set()
+
+
+# options -----------------------------------------------------------------------------------------
+
+
+def test_options_reach_the_run(fake):
+    stand_in = fake(batch())
+    arguments = ["a", "b", "--from", "codex", "--estimator", "heuristic", "--no-anchor", "--window", "1m"]
+    more = ["--model", "m", "--set", "layer1.single_limit_bytes=7", "--set", "layer1.round_limit_bytes=8"]
+    exit_code(["spill", *arguments, *more, "--apply", "--out", "dir", "-j", "3", "--allow-empty", "--debug"])
+    [(paths, options, jobs)] = stand_in.asked
+    assert (paths, jobs) == (["a", "b"], 3)
+    assert (options.format, options.anchored, options.window_tokens, options.model) == ("codex", False, 1_000_000, "m")
+    assert (options.settings.layer1.single_limit_bytes, options.settings.layer1.round_limit_bytes) == (7, 8)
+    assert (options.apply, options.out, options.allow_empty, options.debug) == (True, "dir", True, True)
+
+
+@pytest.mark.parametrize(
+    "arguments, applies",
+    [
+        (["spill", "x"], False),
+        (["estimate", "x"], False),
+        (["spill", "x", "--apply"], True),
+        (["restore", "x"], True),
+        (["restore", "x", "--dry-run"], False),
+    ],
+)
+def test_what_writes_unless_told_otherwise(arguments, applies, fake):
+    stand_in = fake(batch())
+    exit_code(arguments)
+    assert stand_in.asked[0][1].apply is applies
+
+
+@pytest.mark.parametrize(
+    "text, number", [("200000", 200_000), ("200,000", 200_000), ("200k", 200_000), ("1M", 1_000_000), (None, None)]
+)
+def test_tokens_are_written_as_people_write_them(text, number):
+    assert tokens(text, "--window") == number
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "200kb", "", "1.5"])
+def test_what_is_no_number_of_tokens_is_wrong_usage(text):
+    with pytest.raises(UsageError, match="--window"):
+        tokens(text, "--window")
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["spil", "x"], "No such command 'spil'. Did you mean 'spill'?"),
+        (["spill", "x", "--aply"], "no such option --aply; did you mean --apply?"),
+        (["spill"], "missing argument 'PATH...'"),
+        (["inspect", "x", "-o", "tabel"], "unknown output 'tabel'; did you mean table?"),
+        (["inspect", "x", "--from", "claude"], "unknown format 'claude'; did you mean claude-code?"),
+        (["inspect", "x", "--color", "blue"], "unknown --color 'blue'; it is one of auto, always, never"),
+        (["inspect", "x", "--window", "big"], "--window big: write a number of tokens, e.g. 200000 or 200k"),
+        (["inspect", "x", "-j", "0"], "--jobs 0: write a number from 1"),
+        (["inspect", "x", "--set", "single_limit=3"], "unknown setting single_limit"),
+        (["inspect", "x", "--set", "layer1.single_limit_bytes=big"], "layer1.single_limit_bytes"),
+        (["formats", "-o", "csv"], "unknown output 'csv'"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_the_nearest_name(arguments, said, capsys, fake):
+    fake(batch())
+    assert exit_code(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert said.lower() in printed.err.lower()
+
+
+# exit codes and streams --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", PATH_COMMANDS)
+@pytest.mark.parametrize("code", [0, 1, 3, 6, 7, 70])
+def test_the_exit_code_is_the_batch_s(command, code, fake):
+    fake(batch(outcome(), exit_code=code))
+    assert exit_code([command, "x"]) == code
+
+
+@pytest.mark.parametrize(
+    "error, code, said",
+    [
+        (OutputCollision("a and b would both write c"), 2, "a and b would both write c"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ValueError("oh\x1b no"), 70, r"a bug: ValueError: oh\x1b no"),
+    ],
+)
+def test_a_way_out_without_a_result(error, code, said, fake, capsys):
+    fake(error)
+    assert exit_code(["spill", "x", "-o", "json"]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_a_bug_shows_its_traceback_only_when_asked(fake, capsys):
+    fake(batch(failed(exit_code=70, traceback="Traceback (most recent call last):\n  in x\n")))
+    exit_code(["inspect", "x"])
+    assert "Traceback" not in capsys.readouterr().err
+    exit_code(["inspect", "x", "--debug"])
+    assert "Traceback (most recent call last):\n  in x\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["json", "jsonl"])
+def test_standard_output_is_the_document_alone(output, fake, capsys):
+    fake(batch(outcome(findings=(finding(),)), failed(), not_sessions=["x"], problems=["a folder that loops"]))
+    exit_code(["inspect", "x", "-o", output, "-v"])
+    printed = capsys.readouterr()
+    assert [json.loads(text) for text in ([printed.out] if output == "json" else printed.out.splitlines())]
+    assert "warning: a folder that loops" not in printed.out
+    assert printed.err.splitlines()[0] == "error: notes.txt: no format recognises it: plain text"
+
+
+def test_quiet_leaves_errors_only(fake, capsys):
+    fake(batch(outcome(), failed(), not_sessions=["x"], problems=["a folder that loops"]))
+    exit_code(["inspect", "x", "-q", "-v"])
+    assert capsys.readouterr().err == "error: notes.txt: no format recognises it: plain text\n"
+
+
+def test_a_batch_that_found_nothing_says_so_even_when_quiet(fake, capsys):
+    fake(batch(problems=["no session found"], exit_code=3))
+    assert exit_code(["inspect", "x", "-q"]) == 3
+    assert capsys.readouterr().err == "error: no session found\n"
+
+
+def test_verbose_names_the_files_that_are_no_sessions(fake, capsys):
+    fake(batch(outcome(), not_sessions=["x\x1b"]))
+    exit_code(["inspect", "x", "-v"])
+    assert capsys.readouterr().err == "not a session: x\\x1b\n"
+
+
+def test_a_dry_run_prints_the_command_that_writes(fake, capsys, monkeypatch):
+    arguments = ["spill", "a b.jsonl", "--dry-run", "--set", "layer1.single_limit_bytes=7"]
+    monkeypatch.setattr(sys, "argv", ["compactctl", *arguments])
+    fake(batch(spilled(), command="spill"))
+    exit_code(arguments)
+    said = "to write it: compactctl spill 'a b.jsonl' --set layer1.single_limit_bytes=7 --apply\n"
+    assert capsys.readouterr().out.endswith(said)
+
+
+@pytest.mark.parametrize("path", ["::error::x", "##vso[x]", "a\x1b[2Jb", "a\u202eb", HOSTILE])
+def test_standard_error_is_safe_to_read(path, fake, capsys):
+    fake(batch(failed(path), problems=[path], not_sessions=[path]))
+    exit_code(["inspect", path, "-v", "--from", path])
+    exit_code(["inspect", path, "-v"])
+    exit_code([path])
+    said = capsys.readouterr().err
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", said)
+    assert not re.search(r"^\s*::|##\w*\[", said, re.MULTILINE)
+
+
+# as a process ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("output", ["table", "json", "jsonl", "csv", "markdown"])
+def test_a_closed_pipe_ends_the_program_quietly(output, unbuffered):
+    command = [sys.executable, "-m", "compactctl", "inspect", str(SAMPLES / "chat.jsonl"), "-o", output]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            command, stdout=write_end, stderr=subprocess.PIPE, env=environment, text=True, check=False
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("head") is None, reason="needs head")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_head_gets_its_line_and_no_traceback(unbuffered):
+    command = f"{sys.executable} -m compactctl rules | head -n1; {sys.executable} -m compactctl --help | head -n1"
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines() == [
+        "rule                 severity  meaning",
+        "Usage: compactctl COMMAND [OPTIONS] PATH...",
+    ]
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("output", ["table", "json", "jsonl"])
+def test_a_full_disk_under_standard_output_is_said(output):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "compactctl", "inspect", str(SAMPLES / "chat.jsonl"), "-o", output]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 6
+    assert done.stderr == "compactctl: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("output", ["table", "json", "markdown"])
+def test_a_console_of_another_encoding_is_no_crash(output, tmp_path):
+    path = tmp_path / "測試 👩.jsonl"
+    shutil.copy(SAMPLES / "chat.jsonl", path)
+    command = [sys.executable, "-m", "compactctl", "inspect", str(path), "-o", output]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    if output == "table":
+        assert rb"\u6e2c\u8a66" in done.stdout
+    else:
+        assert "測試 👩" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "arguments, environment, colored",
+    [
+        ([], {}, False),
+        (["--color", "always"], {}, True),
+        (["--color", "never"], {}, False),
+        (["--color", "always"], {"NO_COLOR": "1"}, True),
+    ],
+)
+def test_a_pipe_has_colour_only_on_request(arguments, environment, colored):
+    done = process("inspect", SAMPLES / "damaged.jsonl", *arguments, **environment)
+    assert ("\x1b[" in done.stdout) is colored
+    assert "\x1b" not in done.stderr
+
+
+def test_a_terminal_has_colour_and_a_bar_unless_no_color_or_quiet():
+    pty = pytest.importorskip("pty")
+
+    def seen(*arguments, **environment):
+        main_end, child_end = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "compactctl", "inspect", "-j", "1", str(SAMPLES), *arguments],
+            stdout=child_end,
+            stderr=child_end,
+            env={**os.environ, "TERM": "xterm", **environment},
+        )
+        os.close(child_end)
+        text = b""
+        try:
+            while piece := os.read(main_end, 4096):
+                text += piece
+        except OSError:  # how a terminal says that nobody writes any more
+            pass
+        process.wait()
+        os.close(main_end)
+        return text.decode()
+
+    everything = seen()
+    assert "\x1b[1m" in everything or "\x1b[3" in everything
+    assert "[####" in everything
+    assert "[####" not in seen("-q")
+    assert "\x1b[3" not in seen("-q", NO_COLOR="1")
+
+
+def test_a_file_that_is_no_session_is_exit_3(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("just words\n")
+    done = process("inspect", path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"error: {path}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_standard_input_is_a_session():
+    done = process("inspect", "-", "-o", "json", stdin=(SAMPLES / "chat.jsonl").read_text())
+    assert json.loads(done.stdout)["sessions"][0]["format"] == "chat"
+
+
+def test_an_interrupt_ends_with_130_and_no_traceback(tmp_path):
+    script = tmp_path / "interrupted.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        "from compactctl import __main__, run\n"
+        "run.inspect = lambda *arguments: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['compactctl', 'inspect', 'x']\n"
+        "__main__.main()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
+def test_formats_and_rules_are_lists(capsys):
+    from compactctl.findings import RULES
+    from compactctl.formats import FORMATS
+
+    assert exit_code(["formats", "-o", "json"]) == 0
+    assert [item["name"] for item in json.loads(capsys.readouterr().out)["formats"]] == list(FORMATS)
+    assert exit_code(["rules", "-o", "json"]) == 0
+    rules = json.loads(capsys.readouterr().out)["rules"]
+    assert {item["rule"]: item["severity"] for item in rules} == RULES
+    assert all(item["meaning"] for item in rules)
