@@ -1,0 +1,66 @@
+# make            what must hold before every commit: format, lint, types, tests
+# make test       the tests, in a virtual environment of their own
+# make demo       the commands of the README on a copy of sample_sessions, in a virtual environment of its own
+
+VENV ?= .venv
+DEMO_VENV ?= .venv-demo
+PYTEST_ARGS ?= -n 2
+
+# The first Python that is new enough. `make PYTHON=…` names another.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo "$$python"; break; fi; done)
+
+IN_VENV := $(VENV)/bin/python -m
+PIP := -m pip --disable-pip-version-check install --quiet
+
+.PHONY: all check format lint types test demo bench samples clients test-clients clean
+
+all: check lint types test
+
+check: $(VENV)/ready
+	$(IN_VENV) ruff format --check .
+
+lint: $(VENV)/ready
+	$(IN_VENV) ruff check .
+
+types: $(VENV)/ready
+	$(IN_VENV) mypy
+
+test: $(VENV)/ready
+	$(IN_VENV) pytest $(PYTEST_ARGS)
+
+format: $(VENV)/ready
+	$(IN_VENV) ruff format .
+	$(IN_VENV) ruff check --fix .
+
+demo: $(DEMO_VENV)/ready
+	$(DEMO_VENV)/bin/python -m tests.scripts.readme
+
+bench: $(VENV)/ready
+	$(IN_VENV) tests.bench
+
+# Real agents, installed by a script of their own; needs node and npm.
+test-clients: $(VENV)/ready
+	tests/clients/install
+	$(IN_VENV) pytest -m clients
+
+samples: $(VENV)/ready
+	$(IN_VENV) tests.scripts.make_samples
+
+clean:
+	rm -rf .venv .venv-demo .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it: make PYTHON=…" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python $(PIP) -e '.[dev]'
+	@touch $@
+
+# Installed as a user would install it, from what is in the folder now.
+$(DEMO_VENV)/ready: pyproject.toml $(shell find compactctl -name '*.py' -o -name '*.json')
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it: make PYTHON=…" >&2; exit 2; }
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/python $(PIP) --force-reinstall --no-deps .
+	$(DEMO_VENV)/bin/python $(PIP) .
+	@touch $@
