@@ -26,6 +26,9 @@ T = TypeVar("T")
 COPY_BYTES = 1 << 20
 """How much of a file is held at once while it is copied or hashed."""
 
+LINE_END_BYTES = 64
+"""Blanks before a newline are looked for this far."""
+
 Key = str | int
 Route = tuple[Key, ...]
 
@@ -119,6 +122,7 @@ class Document:
         """Yield every record in file order, decoded by `decoder`, in bounded memory.
 
         Damage is noted in `findings`, with its line; it never raises and never hides what follows it.
+        Nothing else may be asked of the document until the walk is over.
         """
         self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
         self.torn_tail, self.ends_in_newline = None, True
@@ -141,7 +145,8 @@ class Document:
                 for piece in _recover(body, number, offset == 0, torn, damage):
                     read_to = piece.end
                     index = self._add(offset + piece.start, offset + piece.end, number)
-                    yield Record(index, number, piece.end - piece.start, _shaped(piece.clean, decoder))
+                    value_or_none = _shaped(body[piece.start : piece.end], piece.clean, decoder)
+                    yield Record(index, number, piece.end - piece.start, value_or_none)
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             offset += len(line)
@@ -216,7 +221,9 @@ class Document:
                 start, end = span(self.raw(place.record), place.route)
                 yield Splice(base + start, base + end, new)
             case Drop(record):
-                yield Splice(self._starts[record], self._line_end(record), b"")
+                shares_line = record > 0 and self._lines[record - 1] == self._lines[record]
+                end = self._ends[record] if shares_line else self._line_end(record)
+                yield Splice(self._starts[record], end, b"")
             case Insert(after, new):
                 end = self._line_end(after)
                 lead = b"" if self.slice(end - 1, end) == b"\n" else b"\n"
@@ -230,13 +237,8 @@ class Document:
     def _line_end(self, record: int) -> int:
         """Return where the line end after a record ends; the record's own end where another is glued to it."""
         end = self._ends[record]
-        self._source.seek(end)
-        match self._source.read(2):
-            case b"\r\n":
-                return end + 2
-            case rest if rest.startswith(b"\n"):
-                return end + 1
-        return end
+        match = _LINE_END.match(self.slice(end, end + LINE_END_BYTES))
+        return end + match.end() if match else end
 
     def edited(self, splices: Iterable[Splice], until: int | None = None) -> Iterator[bytes]:
         """Yield the edited file in pieces; only its first `until` bytes where that is given."""
@@ -266,6 +268,7 @@ class Document:
 
 # one value in a record ---------------------------------------------------------------------------
 
+_LINE_END = re.compile(rb"[ \t\r]*+\n")
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\n\r]*+")
 _ATOM = re.compile(rb"[^,\]} \t\n\r]++")
@@ -412,7 +415,13 @@ class _Damage:
         return tuple(sorted(self._findings, key=lambda f: f.line or 0))
 
 
-def _shaped(clean: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
+def _shaped(raw: bytes, clean: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    """Return the value as it stands where the decoder takes it so (sizes are true then), else from its clean JSON."""
+    try:
+        raw.decode()
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
     try:
         return decoder.decode(clean)
     except (msgspec.DecodeError, RecursionError):
@@ -430,7 +439,7 @@ def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage
         damage.note(line, "nul-run", f"{count} NUL bytes, as a crash leaves them")
     pieces: list[_Piece] = []
     for first, last in _between_nuls(body, start):
-        pieces += _values(body, first, last, line, torn and last == len(body), damage)
+        pieces += _values(body, first, last, line, torn and not body[last:].strip(b"\x00 \t\r"), damage)
     if len(pieces) > 1:
         damage.note(line, "glued-records", f"{len(pieces)} records on one line; all were read")
     return pieces
@@ -454,6 +463,8 @@ def _values(body: bytes, first: int, last: int, line: int, torn: bool, damage: _
         start = first + _bytes_to(text, position)
         try:
             value, end, odd_numbers = _lenient(text, position)
+            if not isinstance(value, dict | list) and (pieces or text[end:].strip()):
+                raise ValueError("it starts like a number or a word")
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else _json_reason(error)
             if torn:
