@@ -4,6 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("seeded", deadline=None, derandomize=True, max_examples=100)
+settings.load_profile("seeded")
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
