@@ -136,7 +136,7 @@ def _estimate_one(item: Input, options: Options) -> list[Outcome]:
             sized = views.size(session, transcript, options)
             made = views.outcome(session, sized)
             made.estimates = views.estimates(sized)
-            made.findings = views.with_reason_for_no_usage(made.findings, sized)
+            made.findings = views.with_reason_for_no_usage(made.findings, sized, options.anchored)
             outcomes.append(made)
     if options.apply:
         _write_estimate(_estimate_path(item, options), outcomes)

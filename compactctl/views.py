@@ -111,12 +111,15 @@ def estimates(sized: Sized) -> dict[str, int | None]:
     }
 
 
-def with_reason_for_no_usage(findings: tuple[FindingNote, ...], sized: Sized) -> tuple[FindingNote, ...]:
+def with_reason_for_no_usage(
+    findings: tuple[FindingNote, ...], sized: Sized, anchored: bool
+) -> tuple[FindingNote, ...]:
     """Return the findings with one that says why there is no recorded usage, where none says so yet."""
     is_said = any(finding.rule in ("no-usage", "stale-usage") for finding in findings)
     if sized.measured.anchor is not None or is_said:
         return findings
-    return (*findings, *notes([Finding(None, "no-usage", "no request has a recorded usage to start from")]))
+    reason = "no request has a recorded usage to start from" if anchored else "recorded usage was not to be used"
+    return (*findings, *notes([Finding(None, "no-usage", reason)]))
 
 
 def details(session: Session, sized: Sized, options: Options) -> Details:
