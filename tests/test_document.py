@@ -335,9 +335,7 @@ def test_a_cut_anywhere_loses_at_most_the_last_record(data, value, start):
     cut = data.draw(st.integers(0, len(raw)))
     document, values = read(raw[:cut])
     assert len(values) == (cut >= first_end) + (cut >= second_end)
-    kept = b"" if cut < len(start) else start
-    kept = start + line if cut >= first_end else kept
-    kept = raw if cut >= second_end else kept
+    kept = raw if cut >= second_end else start + line if cut >= first_end else b""
     assert edited(document, DropTail()).rstrip(b"\n") == kept.rstrip(b"\n")
 
 
