@@ -4,6 +4,7 @@ An *exchange* is an assistant message and everything up to the next one. A resul
 its exchange, so an id that comes again later is another call.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -91,29 +92,30 @@ def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True)
 
 def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_matters: bool) -> list[Finding]:
     findings: list[Finding] = []
-    calls = {call.call_id: call for call in messages[start].calls()}
+    calls = Counter(call.call_id for call in messages[start].calls())
     line = messages[start].line
-    if any(not call_id for call_id in calls):
+    if "" in calls:
         findings.append(Finding(line, "bad-call-id", "a tool call has no id"))
-    answered: set[str] = set()
+    for call_id, count in calls.items():
+        if call_id and count > 1:
+            findings.append(Finding(line, "bad-call-id", f"{count} calls of one answer have the id {call_id}"))
+    answered: Counter[str] = Counter()
     interrupted = False
     for message in messages[start + 1 : end]:
         result = message.result
         if result is None:
             interrupted = True
             continue
-        if not result.call_id:
-            findings.append(Finding(message.line, "bad-call-id", "a tool result names no call"))
-        elif result.call_id not in calls:
+        if not result.call_id or result.call_id not in calls:
             findings.append(_orphan(message))
-        elif result.call_id in answered:
-            text = f"a second result for call {result.call_id}"
+        elif answered[result.call_id] >= calls[result.call_id]:
+            text = f"call {result.call_id} was answered before"
             findings.append(Finding(message.line, "duplicate-result", text))
         elif interrupted and order_matters:
             text = f"the result of call {result.call_id} stands after another message"
             findings.append(Finding(message.line, "result-out-of-place", text))
-        answered.add(result.call_id)
-    missing = [call_id for call_id in calls if call_id and call_id not in answered]
+        answered[result.call_id] += 1
+    missing = [call_id for call_id in calls if call_id and answered[call_id] < calls[call_id]]
     at_end = end == len(messages) and all(message.result is not None for message in messages[start + 1 : end])
     rule = "unfinished-call" if at_end else "call-without-result"
     findings += [Finding(line, rule, f"call {call_id} has no result") for call_id in missing]
@@ -121,6 +123,7 @@ def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_
 
 
 def _orphan(message: Message) -> Finding:
-    result = message.result
-    call_id = result.call_id if result else ""
+    call_id = message.result.call_id if message.result else ""
+    if not call_id:
+        return Finding(message.line, "bad-call-id", "a tool result names no call")
     return Finding(message.line, "result-without-call", f"the result names call {call_id}, which is not in context")
