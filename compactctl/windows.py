@@ -66,7 +66,7 @@ def _assumed(transcript: Transcript, settings: Settings, model: str | None) -> W
 
 
 def _is_anthropic(transcript: Transcript, model: str | None) -> bool:
-    return "claude" in (model or "").lower() or (transcript.format in ANTHROPIC_FORMATS and not model)
+    return "claude" in (model or "").lower() or transcript.format in ANTHROPIC_FORMATS
 
 
 def _proved_tokens(peak: int, is_anthropic: bool) -> int:

@@ -1,0 +1,78 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactctl import estimators
+from compactctl.document import Place
+from compactctl.errors import UsageError
+from compactctl.estimators.heuristic import message_bytes
+from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from compactctl.settings import Settings, with_changes
+
+PLACE = Place(0)
+
+
+def message(*parts, role="user"):
+    return Message(role, parts, (0,), 1)
+
+
+@pytest.mark.parametrize(
+    "said, size",
+    [
+        (message(), 4),
+        (message(Text(PLACE, 10)), 14),
+        (message(Text(PLACE, 10), Text(PLACE, 5)), 19),
+        (message(Reasoning(PLACE, 7), role="assistant"), 16),
+        (message(Reasoning(PLACE, 0, 4096), role="assistant"), 9),
+        (message(ToolCall(PLACE, "c1", "run", 20), role="assistant"), 9 + 2 + 3 + 20),
+        (message(ToolCall(PLACE, "é", "run", 20), role="assistant"), 9 + 2 + 3 + 20),
+        (message(ToolResult(PLACE, "c1", 100, "run"), role="tool"), 4 + 2 + 100),  # the name is not sent
+        (message(ToolResult(PLACE, "c1", 1, media=(Media(PLACE, 9000, 64),)), role="tool"), 7),
+        (message(Media(PLACE, 9000, 64)), 4),
+        (message(Opaque(PLACE, "server_tool_use", 50)), 54),
+    ],
+)
+def test_the_bytes_of_a_message_are_what_is_sent_as_text(said, size):
+    assert message_bytes(said) == size
+
+
+@pytest.mark.parametrize(
+    "messages, tokens",
+    [
+        ([], 0),
+        ([message()], 2),  # 4 bytes
+        ([message(Text(PLACE, 3))], 2),  # 7 bytes
+        ([message(Text(PLACE, 4))], 3),  # 8 bytes
+        ([message(Text(PLACE, 4)), message(Text(PLACE, 2))], 4),  # 14 bytes, rounded once
+        ([message(Text(PLACE, 10**15))], 285714285714287),
+        ([message(Text(PLACE, 3), Media(PLACE, 9000, 64))], 66),
+        ([message(Text(PLACE, 3), Reasoning(PLACE, 0, 4096))], 442),
+        ([message(ToolResult(PLACE, "abc", 0, media=(Media(PLACE, 9, 5), Media(PLACE, 9, 6))))], 13),
+    ],
+)
+def test_the_heuristic_divides_by_its_ratio_and_rounds_up_once(messages, tokens):
+    assert estimators.get("heuristic", Settings()).tokens(messages) == tokens
+
+
+def test_the_ratio_is_a_setting():
+    settings = with_changes(Settings(), ["estimator.bytes_per_token=2"])
+    assert estimators.get("heuristic", settings).tokens([message(Text(PLACE, 3))]) == 4
+
+
+@pytest.mark.parametrize("name, words", [("heuristics", "did you mean heuristic"), ("gpt", "known: "), ("", "known: ")])
+def test_an_unknown_estimator_is_wrong_usage_that_names_what_there_is(name, words):
+    with pytest.raises(UsageError, match=words):
+        estimators.get(name, Settings())
+
+
+sizes = st.lists(st.integers(0, 10_000), max_size=8)
+
+
+@pytest.mark.parametrize("name", estimators.ESTIMATORS)
+@given(sizes, sizes)
+def test_more_messages_are_never_fewer_tokens(name, some, more):
+    estimator = estimators.get(name, Settings())
+    first = [message(Text(PLACE, size)) for size in some]
+    second = [message(Text(PLACE, size)) for size in more]
+    apart = estimator.tokens(first) + estimator.tokens(second)
+    assert estimator.tokens(first) <= estimator.tokens(first + second) <= apart
