@@ -27,7 +27,7 @@ def _table() -> dict[str, Format]:
     for module in ("claude_code", "codex", "pi"):
         try:
             made = importlib.import_module(f"compactctl.formats.{module}").FORMAT
-        except ImportError:
+        except (ImportError, AttributeError, NameError, SyntaxError):
             continue
         found[made.name] = made
     return {**found, "anthropic": anthropic.FORMAT, "chat": chat.FORMAT}
