@@ -1,8 +1,8 @@
 """The table of formats, and which of them a document is in: told from its content, never from its name.
 
-Every object near the start is shown to every format, and the format that claims most of them reads the document.
-Two exceptions, since provider messages are the plainest of records and other programs' files hold them as well:
-they must be the greater part of what is there, and one Messages-API block makes the whole file `anthropic`.
+Every object near the start is shown to every format. The agent's format that claims most of them reads the document.
+Provider messages come last, since they are the plainest of records and other programs' files hold them as well: they
+must be the greater part of what is there. One Messages-API block among them makes the whole file `anthropic`.
 """
 
 import difflib
@@ -19,7 +19,7 @@ from compactctl.errors import UsageError
 from compactctl.formats import anthropic, chat
 from compactctl.formats.interface import Format
 from compactctl.formats.messages import ANTHROPIC_BLOCKS
-from compactctl.formats.others import name_of
+from compactctl.formats.others import KIMI_CONTEXT, name_of
 
 
 def _table() -> dict[str, Format]:
@@ -35,6 +35,15 @@ def _table() -> dict[str, Format]:
 
 FORMATS: dict[str, Format] = _table()
 """Every format by name, in the order that decides between equal claims."""
+
+PLAIN = ("anthropic", "chat")
+"""The formats of provider messages without an agent around them."""
+
+AGENT_SHARE = 1 / 5
+"""An agent's format claims at least this share of the objects; new kinds of records appear every month."""
+
+PLAIN_SHARE = 1 / 2
+"""Provider messages are more than this share of the objects."""
 
 HEAD_RECORDS = 200
 HEAD_BYTES = 4 << 20
@@ -76,15 +85,16 @@ class _Claims:
             self.by_other[other] += 1
 
     def winner(self) -> Format | None:
-        """Return the format with most claims, by table order among equals; None where another program has more."""
-        messages = self.by_format["chat"] + self.by_format["anthropic"]
-        scores = {name: self.by_format[name] for name in FORMATS if name not in ("anthropic", "chat")}
-        if messages * 2 > self.objects and not any(name.startswith("a Kimi") for name in self.by_other):
-            scores["anthropic" if self.by_format["anthropic"] else "chat"] = messages
-        best = max(scores, key=lambda name: scores[name], default=None)
-        if best is None or not scores[best] or scores[best] < max(self.by_other.values(), default=0):
-            return None
-        return FORMATS[best]
+        """Return the format with most claims, by table order among equals; None where none is certain."""
+        elsewhere = max(self.by_other.values(), default=0)
+        agents = {name: self.by_format[name] for name in FORMATS if name not in PLAIN}
+        agent = max(agents, key=lambda name: agents[name], default="")
+        if agents.get(agent, 0) >= max(self.objects * AGENT_SHARE, elsewhere, 1):
+            return FORMATS[agent]
+        plain = sum(self.by_format[name] for name in PLAIN)
+        if plain > self.objects * PLAIN_SHARE and plain >= elsewhere and not self.by_other[KIMI_CONTEXT]:
+            return FORMATS["anthropic" if self.by_format["anthropic"] else "chat"]
+        return None
 
 
 def recognise(document: Document) -> Format | None:

@@ -67,6 +67,10 @@ def _qwen(record: Object) -> bool:
     return False
 
 
+KIMI_CONTEXT = "a Kimi CLI context"
+"""Chat messages between records of its own: one of those is enough to tell."""
+
+
 def _kimi_cli(record: Object) -> bool:
     return record.get("role") in ("_system_prompt", "_checkpoint", "_usage")
 
@@ -139,7 +143,7 @@ OTHERS = (
     Other("a Copilot CLI session", _copilot),
     Other("a Qwen Code session", _qwen),
     Other("a Gemini CLI session", _gemini),
-    Other("a Kimi CLI context", _kimi_cli),
+    Other(KIMI_CONTEXT, _kimi_cli),
     Other("a Kimi wire log", _kimi_wire),
     Other("OpenHands events", _openhands),
     Other("an ATIF trajectory", _atif),
