@@ -40,7 +40,7 @@ PLAIN = ("anthropic", "chat")
 """The formats of provider messages without an agent around them."""
 
 AGENT_SHARE = 1 / 5
-"""An agent's format claims at least this share of the objects; new kinds of records appear every month."""
+"""An agent's format claims more than this share of the objects; new kinds of records appear every month."""
 
 PLAIN_SHARE = 1 / 2
 """Provider messages are more than this share of the objects."""
@@ -89,7 +89,7 @@ class _Claims:
         elsewhere = max(self.by_other.values(), default=0)
         agents = {name: self.by_format[name] for name in FORMATS if name not in PLAIN}
         agent = max(agents, key=lambda name: agents[name], default="")
-        if agents.get(agent, 0) >= max(self.objects * AGENT_SHARE, elsewhere, 1):
+        if agents.get(agent, 0) > self.objects * AGENT_SHARE and agents[agent] >= elsewhere:
             return FORMATS[agent]
         plain = sum(self.by_format[name] for name in PLAIN)
         if plain > self.objects * PLAIN_SHARE and plain >= elsewhere and not self.by_other[KIMI_CONTEXT]:
