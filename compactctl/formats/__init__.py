@@ -92,7 +92,7 @@ class _Claims:
         if agents.get(agent, 0) > self.objects * AGENT_SHARE and agents[agent] >= elsewhere:
             return FORMATS[agent]
         plain = sum(self.by_format[name] for name in PLAIN)
-        if plain > self.objects * PLAIN_SHARE and plain >= elsewhere and not self.by_other[KIMI_CONTEXT]:
+        if plain > self.objects * PLAIN_SHARE and plain > elsewhere and not self.by_other[KIMI_CONTEXT]:
             return FORMATS["anthropic" if self.by_format["anthropic"] else "chat"]
         return None
 
@@ -141,25 +141,27 @@ def _has_anthropic_line(document: Document) -> bool:
 
 
 def _is_a_record_a_line(document: Document) -> bool:
-    """Return whether lines are records: the first is JSON by itself, or at least half of those near the start are.
+    """Return whether lines are records: the first is one, or at least half of those near the start are.
 
     A JSON document over several lines, whole or damaged, is not, though some of its lines may look like records.
     """
-    head = document.slice(0, HEAD_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
+    head = document.slice(0, HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
     lines = [line for line in head.split(b"\n") if line.strip(b"\0 \t\r")]
-    if not lines or _is_json(lines[0]):
+    if not lines or _is_record(lines[0]):
         return True
     if len(head) < document.size_bytes:
         lines = lines[:-1] or lines
-    return 2 * sum(map(_is_json, lines[:HEAD_RECORDS])) >= len(lines[:HEAD_RECORDS])
+    return 2 * sum(map(_is_record, lines[:HEAD_RECORDS])) >= len(lines[:HEAD_RECORDS])
 
 
-def _is_json(line: bytes) -> bool:
+def _is_record(line: bytes) -> bool:
+    """Return whether a line is one JSON value, or several glued together, and not a member of something larger."""
+    text = line.strip(b"\0 \t\r").decode("utf-8", "replace")
     try:
-        json.loads(line.strip(b"\0").decode("utf-8", "replace"))
+        _, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return False
-    return True
+    return text[end:].lstrip()[:1] in ("", "{", "\0")
 
 
 def _as_one_document(document: Document) -> dict[str, msgspec.Raw] | list[msgspec.Raw] | None:

@@ -28,6 +28,10 @@ def _has(record: Object, *keys: str) -> bool:
     return all(key in record for key in keys)
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _first(value: Any) -> Object:
     """Return the first object of a list; an empty one where there is none."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
@@ -116,7 +120,8 @@ def _responses(record: Object) -> bool:
 def _goose(record: Object) -> bool:
     if _has(record, "working_dir", "message_count"):
         return True
-    return _has(record, "role", "created") and isinstance(record.get("content"), list)
+    types = {_text(block.get("type")) for block in _list(record.get("content")) if isinstance(block, dict)}
+    return _has(record, "role", "created") and bool(types & {"toolRequest", "toolResponse"} or "metadata" in record)
 
 
 def _cursor(record: Object) -> bool:
