@@ -1,0 +1,241 @@
+"""Claude Code's sessions: `~/.claude/projects/<folder>/<session id>.jsonl`, and the files of its subagents.
+
+What the files are like (research: formats 0 and 1; 397 real sessions of versions 2.0.64 to 2.1.219), and which of
+it decides here:
+
+- Every line of `user`, `assistant`, `system`, `attachment` and `progress` has a uuid and names its parent. Only the
+  first two are talk; the others lie on the path between and never decide a branch (anthropics/claude-code#35024).
+- An answer of the provider is written a block a line, all with one `message.id`. Usage is that of the last line, or
+  of the one with most output: the first is a placeholder (ccusage#901). The input side is `input_tokens` and both
+  cache counts together.
+- The conversation stands at its newest line of talk, or where the newest `last-prompt` since the last compaction says
+  (`leafUuid`), if that is on another branch: so a rewind is recorded after which nothing was said (2.1.332).
+- The results of parallel calls hang each on its own call's line, so the path to the leaf misses all but one
+  (anthropics/claude-code#31330); they are put back as Anthropic's SDK does (claude-agent-sdk, `sessions.py`, MIT).
+- A `compact_boundary` is a root; its `logicalParentUuid` is not followed. Newer ones keep messages from before it:
+  `preservedMessages.uuids`, else the segment from head to tail, put in after the line `anchorUuid` (the summary,
+  or the boundary itself: then before the summary), and not at all where one of them is missing.
+- `microcompact_boundary` (2.1.9 to about 2.1.22): the results it lists were cleared in the requests of that run.
+  They are in the context here with the size of the note that stood for them, since the usage that follows counts
+  them so, and are never spilled. 2.1.332 does not heed the record: it would send them whole.
+- A parent that is not in the file (anthropics/claude-code#58554) or a cycle: reading goes on with the talk that
+  stands before in the file; so it does throughout a file in which no line names a parent.
+- A uuid that comes again is a replay (anthropics/claude-code#92089, #5034): its newest text and parent count, its
+  first place in the file.
+- Not sent: notes that the client made itself about an API error (model `<synthetic>` and `isApiErrorMessage`; other
+  `<synthetic>` answers are sent), answers of thinking alone, `system` lines, sidechains, and attachments that are
+  only shown (see `attachments`). `system` lines of subtype `local_command` are left out here, too, though 2.1.332
+  sends them as a few bytes of user text: they are the person's own commands, not conversation (#92509).
+- `isMeta` lines and lines with `isVisibleInTranscriptOnly` are sent (2.1.332).
+- `toolUseResult` is the display's copy of the result on its line: never sent, slimmed along with it.
+- The window is not recorded: 200,000 unless the model's name ends in `[1m]` or a larger context is on record.
+- What usage was recorded does not make the client compact on resume (research: clients, finding A).
+
+Behaviour marked 2.1.332 was seen by resuming small sessions with that version against a mock of the API.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from compactctl.document import Document, Edit
+from compactctl.findings import Finding, sort
+from compactctl.formats.claude_code.context import Context, read_context
+from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
+from compactctl.formats.claude_code.tree import Path, effective
+from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.interface import Spilled
+from compactctl.model import (
+    Compaction,
+    Message,
+    Opaque,
+    SeenResult,
+    SideRun,
+    ToolResult,
+    Transcript,
+    Usage,
+    context_bytes,
+)
+from compactctl.turns import pairing_findings
+
+WINDOW_TOKENS = 200_000
+LONG_WINDOW_TOKENS = 1_000_000
+LONG_WINDOW_MARK = "[1m]"
+"""How the name of a model ends that is used with the long window."""
+
+_TREE_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
+_FOREIGN_KEYS = frozenset(("session_id", "parent_tool_use_id", "systemPayload", "usageMetadata", "toolCallResult"))
+"""Keys of stream-json logs and of Qwen Code, whose records look alike."""
+
+
+class ClaudeCode:
+    """The format of Claude Code's session files."""
+
+    name = "claude-code"
+    is_anthropic = True
+    preview_style = "native"
+
+    def claims(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a decoded record is certainly a line of a Claude Code session."""
+        kind = record.get("type")
+        if not isinstance(kind, str) or (record.keys() & _FOREIGN_KEYS and "sessionId" not in record):
+            return False
+        if kind in _TREE_TYPES:
+            return _is_tree_line(record, kind)
+        if kind == "summary":
+            return isinstance(record.get("summary"), str) and "leafUuid" in record
+        if kind == "file-history-snapshot":
+            return "messageId" in record and "snapshot" in record
+        return kind in BOOKKEEPING and isinstance(record.get("sessionId"), str) and "message" not in record
+
+    def read(self, document: Document) -> Sequence[Transcript]:
+        """Return the one session in the document: the main conversation, or the subagent's whose file it is."""
+        lines = Lines(document)
+        return [_transcript(lines)] if lines.known else []
+
+    def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
+        """Return the edits that put previews where results stand, and slim the display's copies."""
+        edits: list[Edit] = []
+        for item in spilled:
+            edits.append(replace_text(document, item.result.place, item.preview))
+            edits += slim_copies(document, item)
+        return edits
+
+    def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
+        """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
+        return []
+
+
+FORMAT = ClaudeCode()
+
+
+def _is_tree_line(record: Mapping[str, Any], kind: str) -> bool:
+    message = record.get("message")
+    if isinstance(message, dict) and ("parts" in message or "usageMetadata" in record):
+        return False
+    if "systemPayload" in record or "toolCallResult" in record:
+        return False
+    if isinstance(record.get("uuid"), str):
+        return bool(record.keys() & {"parentUuid", "sessionId", "isSidechain"})
+    if kind not in ("user", "assistant") or record.keys() & _FOREIGN_KEYS:
+        return False
+    return isinstance(message, dict) and message.get("role") == kind and "content" in message
+
+
+# the transcript ----------------------------------------------------------------------------------
+
+
+def _transcript(lines: Lines) -> Transcript:
+    talk = [node for node in lines.nodes if node.is_talk]
+    is_side = bool(talk) and all(node.is_side for node in talk)
+    agent = talk[-1].agent if is_side else ""
+    path = effective(lines, is_side, agent)
+    requests = lines.side_requests if is_side else lines.requests
+    context = read_context(path, requests, lines.blind)
+    model = _model(path.nodes) or _model(lines.nodes)
+    session_id = lines.session_id
+    return Transcript(
+        format=ClaudeCode.name,
+        messages=context.messages,
+        session_id=agent or session_id if is_side else session_id,
+        agent=f"Claude Code {lines.version}" if lines.version else "Claude Code",
+        model=model,
+        cwd=lines.cwd,
+        parent_session_id=session_id if is_side else None,
+        anchor_floor=context.anchor_floor,
+        default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
+        peak_tokens=_peak(requests.values(), lines.nodes),
+        requests=tuple(requests.values()),
+        compactions=tuple(_compaction(node) for node in lines.nodes if node.kind == "compaction"),
+        results=_seen_results(lines, path, context, is_side),
+        side_runs=_side_runs(lines, is_side, agent),
+        bytes_by_kind=lines.bytes,
+        context_bytes_by_kind=context_bytes(context.messages),
+        findings=sort([*lines.findings(), *path.findings, *_own_findings(lines, path, context, requests)]),
+    )
+
+
+def _model(nodes: Sequence[Node]) -> str | None:
+    """Return the newest model that really answered."""
+    return next((node.model for node in reversed(nodes) if node.model and node.model != SYNTHETIC_MODEL), None)
+
+
+def _peak(requests: Iterable[Usage], nodes: Iterable[Node]) -> int:
+    sizes = [usage.input_tokens for usage in requests]
+    sizes += [_compaction(node).tokens_before or 0 for node in nodes if node.kind == "compaction"]
+    return max(sizes, default=0)
+
+
+def _compaction(node: Node) -> Compaction:
+    metadata = node.metadata or {}
+    tokens, trigger = metadata.get("preTokens"), metadata.get("trigger")
+    return Compaction(
+        node.line,
+        tokens if isinstance(tokens, int) and tokens > 0 else None,
+        trigger if isinstance(trigger, str) else None,
+    )
+
+
+def _own_findings(lines: Lines, path: Path, context: Context, requests: Mapping[str, Usage]) -> list[Finding]:
+    said = [message for message in context.messages if message.role == "assistant" or not _is_reminder(message)]
+    findings = pairing_findings(said, order_matters=False)
+    if not context.messages:
+        findings.append(Finding(None, "empty-session", "no message in its context"))
+    elif not requests and any(message.role == "assistant" for message in context.messages):
+        findings.append(Finding(None, "no-usage", "no usage was recorded"))
+    if path.compaction is not None and not any(node.is_summary and not node.is_blank for node in path.nodes):
+        text = "no summary follows the newest compaction, or it is empty"
+        findings.append(Finding(path.compaction.line, "blank-summary", text))
+    return findings
+
+
+def _is_reminder(message: Message) -> bool:
+    return isinstance(message.parts[0], Opaque)
+
+
+def _seen_results(lines: Lines, path: Path, context: Context, is_side: bool) -> tuple[SeenResult, ...]:
+    in_path = {node.order for node in path.nodes}
+    found: list[SeenResult] = []
+    for node in lines.nodes:
+        for part in node.parts:
+            if isinstance(part, ToolResult):
+                outside = "" if node.order in in_path else _why_outside(node, path, is_side)
+                if not outside and node.record in context.cleared:
+                    outside = "cleared by a microcompaction"
+                found.append(SeenResult(node.line, part.name, part.size_bytes, outside))
+    for replay in lines.replays:
+        found += [
+            SeenResult(replay.first_line, part.name, part.size_bytes, f"written again on line {replay.line}")
+            for part in replay.parts
+            if isinstance(part, ToolResult)
+        ]
+    return tuple(sorted(found, key=lambda result: result.line))
+
+
+def _why_outside(node: Node, path: Path, is_side: bool) -> str:
+    if node.is_side and not is_side:
+        return "a subagent's"
+    if path.compaction is not None and node.order < path.compaction.order:
+        return f"before the compaction on line {path.compaction.line}"
+    return "on a branch that was left"
+
+
+def _side_runs(lines: Lines, is_side: bool, agent: str) -> tuple[SideRun, ...]:
+    """Return the subagents' runs besides the conversation itself, in the order in which they begin.
+
+    Older versions name no agent; there a run is what hangs together.
+    """
+    runs: dict[str, list[Node]] = {}
+    run_of: dict[int, str] = {}
+    for node in lines.nodes:
+        if node.is_side and not (is_side and node.agent == agent):
+            above = lines.targets.get(node.parent) if isinstance(node.parent, str) else None
+            fallback = run_of.get(above.order, "") if isinstance(above, Node) else ""
+            run_of[node.order] = node.agent or fallback or f"sidechain {len(runs) + 1}"
+            runs.setdefault(run_of[node.order], []).append(node)
+    return tuple(_side_run(name, nodes, lines) for name, nodes in runs.items())
+
+
+def _side_run(name: str, nodes: list[Node], lines: Lines) -> SideRun:
+    messages = read_context(Path(tuple(nodes), None, ()), lines.side_requests, ()).messages
+    usages = [message.usage for message in messages if message.usage is not None]
+    return SideRun(name, len(messages), usages[-1] if usages else None)

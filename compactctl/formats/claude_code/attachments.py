@@ -1,0 +1,179 @@
+"""What of an attachment line the model is sent, and how big that is.
+
+An `attachment` line is a fact that the client puts into a reminder for the model, or one that only its display
+shows. Which of them are sent was seen by resuming sessions with Claude Code 2.1.332, one type at a time. Versions
+from about 2.1.3xx on record the sent text itself (`rendered`), and that decides where it is there; a type that is
+not known here and has no `rendered` is not sent.
+
+The size is that of the text which the attachment carries, without the words that the client puts around it: all
+strings, save those which only name or repeat something (`_NAMING`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from compactctl.document import Key, Place, read_json
+from compactctl.media import OTHER_MEDIA_TOKENS, image_tokens
+from compactctl.model import Media, Opaque, Part, utf8_size
+
+SENT = frozenset(
+    (
+        "agent_listing_delta",
+        "agent_mention",
+        "async_hook_response",
+        "auto_mode",
+        "auto_mode_exit",
+        "budget_usd",
+        "compact_file_reference",
+        "critical_system_reminder",
+        "date_change",
+        "deferred_tools_delta",
+        "diagnostics",
+        "directory",
+        "edited_text_file",
+        "file",
+        "hook_additional_context",
+        "hook_blocking_error",
+        "hook_stopped_continuation",
+        "invoked_skills",
+        "mcp_instructions_delta",
+        "mcp_resource",
+        "memory_update",
+        "nested_memory",
+        "opened_file_in_ide",
+        "output_style",
+        "output_token_usage",
+        "pdf_reference",
+        "plan_file_reference",
+        "plan_mode",
+        "plan_mode_exit",
+        "plan_mode_reentry",
+        "queued_command",
+        "read_truncation_notice",
+        "relevant_memories",
+        "selected_lines_in_ide",
+        "silent_turn_reminder",
+        "skill_listing",
+        "task_reminder",
+        "task_status",
+        "token_usage",
+        "total_tokens_reminder",
+        "ultra_effort_enter",
+        "ultra_effort_exit",
+        "ultrathink_effort",
+    )
+)
+"""Types whose content the client sends, as its own words or as the text they carry."""
+
+_HOOKS_HEARD = ("SessionStart", "UserPromptSubmit")
+"""What a successful hook of these events prints is sent; that of others is not."""
+
+_NAMING = frozenset(
+    (
+        "addedNames",
+        "addedTypes",
+        "command",
+        "commandMode",
+        "displayPath",
+        "filename",
+        "globs",
+        "hookEvent",
+        "hookName",
+        "media_type",
+        "model",
+        "names",
+        "needsAuthMcpServers",
+        "origin",
+        "outputFilePath",
+        "path",
+        "pendingMcpServers",
+        "planFilePath",
+        "rawContent",
+        "readdedNames",
+        "reminderType",
+        "removedNames",
+        "removedTypes",
+        "skillDir",
+        "skillNames",
+        "source_uuid",
+        "stderr",
+        "stdout",
+        "taskId",
+        "taskType",
+        "timestamp",
+        "toolUseID",
+        "type",
+        "uri",
+    )
+)
+"""Fields that name, locate or repeat what another field says."""
+
+_DATA = ("data", "base64")
+
+
+def read_attachment(raw: Raw, rendered: Raw, place: Place) -> tuple[Part, ...]:
+    """Return what the model is sent of the attachment at `place`: nothing, or an `Opaque` and any media in it."""
+    value = read_json(bytes(raw))
+    if not isinstance(value, dict):
+        return ()
+    kind = value.get("type") if isinstance(value.get("type"), str) else ""
+    if len(rendered):
+        size = _rendered_bytes(rendered)
+    elif _is_sent(str(kind), value):
+        size = sum(utf8_size(text) for text in _texts(value))
+    else:
+        return ()
+    return (Opaque(place, f"attachment:{kind}", size), *_media(value, place))
+
+
+def _is_sent(kind: str, value: dict[str, Any]) -> bool:
+    if kind == "hook_success":
+        return value.get("hookEvent") in _HOOKS_HEARD and bool(value.get("content"))
+    return kind in SENT
+
+
+def _rendered_bytes(rendered: Raw) -> int:
+    try:
+        items = msgspec.json.decode(rendered)
+    except msgspec.DecodeError:
+        return 0
+    contents = [item.get("content") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return sum(utf8_size(text) for content in contents for text in _texts(content))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        is_media = _is_media(value)
+        for key, item in value.items():
+            if key not in _NAMING and not (is_media and key in _DATA):
+                yield from _texts(item)
+
+
+def _is_media(value: dict[str, Any]) -> bool:
+    return "base64" in value or value.get("type") == "base64"
+
+
+def _media(value: Any, place: Place) -> Iterator[Media]:
+    """Yield the images and documents in an attachment; they are kept as base64 under `data` or `base64`."""
+    members: Iterator[tuple[Key, Any]] | list[tuple[Key, Any]] = []
+    if isinstance(value, dict):
+        data = next((value[key] for key in _DATA if isinstance(value.get(key), str)), None)
+        if _is_media(value) and data is not None:
+            kind = str(value.get("media_type") or value.get("type") or "")
+            tokens = OTHER_MEDIA_TOKENS if "pdf" in kind else image_tokens(data)
+            yield Media(place, len(data), tokens)
+            return
+        members = [(key, item) for key, item in value.items()]
+    elif isinstance(value, list):
+        members = list(enumerate(value))
+    for key, item in members:
+        if isinstance(item, dict | list):
+            yield from _media(item, place.at(key))

@@ -1,0 +1,420 @@
+"""The lines of a Claude Code session: their shapes, and what each one adds to the file's tree and figures."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from compactctl.document import Document, Place, Record, read_json
+from compactctl.findings import Finding
+from compactctl.formats.blocks import Content, read_content
+from compactctl.formats.claude_code.attachments import read_attachment
+from compactctl.model import (
+    KINDS,
+    Copy,
+    Media,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+
+SYNTHETIC_MODEL = "<synthetic>"
+
+BOOKKEEPING = frozenset(
+    (
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "atis-latch",
+        "attribution-snapshot",
+        "bridge-session",
+        "content-replacement",
+        "cost-state",
+        "custom-title",
+        "file-history-delta",
+        "file-history-snapshot",
+        "frame-link",
+        "last-prompt",
+        "marble-origami-commit",
+        "marble-origami-snapshot",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "queue-operation",
+        "relocated",
+        "result",
+        "saved_hook_context",
+        "speculation-accept",
+        "started",
+        "summary",
+        "tag",
+        "task-summary",
+        "tools-used",
+        "worktree-state",
+    )
+)
+"""Types of line that the model is never sent and that nothing hangs on: kept as they are, and not looked into."""
+
+SHADOWS = frozenset(("api-request-blob", "api-request-request", "api-request-shape"))
+"""Types of line that repeat whole requests; not read on resume (research: clients, 5)."""
+
+
+class _Line(Struct):
+    type: str | None = None
+    uuid: str | None = None
+    parentUuid: str | UnsetType | None = UNSET
+    isSidechain: bool | None = None
+    agentId: str | None = None
+    teamName: str | None = None
+    isMeta: bool | None = None
+    isCompactSummary: bool | None = None
+    isApiErrorMessage: bool | None = None
+    isAbortedMidStream: bool | None = None
+    subtype: str | None = None
+    sessionId: str | None = None
+    version: str | None = None
+    cwd: str | None = None
+    requestId: str | None = None
+    sourceToolAssistantUUID: str | None = None
+    leafUuid: str | None = None
+    message: Raw = Raw()
+    toolUseResult: Raw = Raw()
+    attachment: Raw = Raw()
+    rendered: Raw = Raw()
+    compactMetadata: Raw = Raw()
+    microcompactMetadata: Raw = Raw()
+
+
+class _Usage(Struct, gc=False):
+    input_tokens: int | float | None = 0
+    cache_creation_input_tokens: int | float | None = 0
+    cache_read_input_tokens: int | float | None = 0
+    output_tokens: int | float | None = 0
+
+
+class _Message(Struct):
+    id: str | None = None
+    model: str | None = None
+    content: Content = None
+    usage: _Usage | None = None
+
+
+class _LooseMessage(Struct):
+    """A message whose id, model or usage are not what they should be: what it says still counts."""
+
+    content: Content = None
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_MESSAGE = msgspec.json.Decoder(_Message)
+_LOOSE_MESSAGE = msgspec.json.Decoder(_LooseMessage)
+
+NodeKind = Literal["user", "assistant", "attachment", "compaction", "microcompaction"]
+
+
+class Node(Struct, gc=False):
+    """A line of the tree that may matter to the context.
+
+    `order` is its index among the nodes, by where its uuid first stood in the file; `record` and `line` are where
+    it was written last, since that is what the client reads (seen with 2.1.332).
+    """
+
+    kind: NodeKind
+    order: int
+    record: int
+    line: int
+    uuid: str
+    parent: str | UnsetType | None
+    """UNSET: the line says nothing about a parent."""
+    is_side: bool = False
+    agent: str = ""
+    is_team: bool = False
+    is_meta: bool = False
+    is_summary: bool = False
+    source: str = ""
+    """The uuid of the assistant line whose call this line's result answers."""
+    is_blank: bool = False
+    """A summary without a word in it."""
+    is_local_error: bool = False
+    """An error note that the client made itself and does not send."""
+    key: str = ""
+    """The provider's message id."""
+    model: str | None = None
+    parts: tuple[Part, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    """What a compaction or microcompaction recorded about itself."""
+
+    @property
+    def is_talk(self) -> bool:
+        return self.kind in ("user", "assistant")
+
+
+class Replay(Struct, frozen=True):
+    """A record whose uuid stood in the file before."""
+
+    line: int
+    first_line: int
+    parts: tuple[Part, ...]
+
+
+class Lines:
+    """All that one walk over the file finds out."""
+
+    def __init__(self, document: Document) -> None:
+        self.nodes: list[Node] = []
+        self.targets: dict[str, Node | str | None] = {}
+        """What a uuid leads to: a node; through a line that is none, the node above it (None: a root); a uuid
+        that was not there yet."""
+        self.orphans: dict[str, int] = {}
+        """Parents that had not been there before the line that names them first, and that line."""
+        self.names_parents = False
+        """Whether any line of talk names its parent."""
+        self.named_leaf: str | None = None
+        """Where the client last said the conversation is, since the newest compaction."""
+        self.replays: list[Replay] = []
+        self.requests: dict[str, Usage] = {}
+        self.side_requests: dict[str, Usage] = {}
+        self.blind: set[str] = set()
+        """Requests whose usage is no anchor: answers that the client made itself, that failed or broke off."""
+        self.session_id: str | None = None
+        self.version: str | None = None
+        self.cwd: str | None = None
+        self.known = 0
+        """How many records are of a known type."""
+        self.bytes: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self._names: dict[str, str] = {}
+        self._strangers: dict[str, tuple[int, int]] = {}
+        self._last_talk: Node | None = None
+        for record in document.records(_LINE):
+            self._read(record)
+        sized = sum(size for kind, size in self.bytes.items() if kind != "other")
+        self.bytes["other"] = max(0, document.size_bytes - sized)
+
+    def findings(self) -> list[Finding]:
+        """Return what is wrong with single records."""
+        found = [
+            Finding(line, "unknown-record", f"{count:,} {kind}" if count > 1 else f"one {kind}")
+            for kind, (line, count) in self._strangers.items()
+        ]
+        if self.replays:
+            count = len(self.replays)
+            text = f"{count:,} records repeat earlier ones" if count > 1 else "one record repeats an earlier one"
+            found.append(Finding(self.replays[0].line, "replayed-records", text))
+        return found
+
+    def _read(self, record: Record[_Line]) -> None:
+        line = record.value
+        if line is None:
+            self._stranger("not an object of a known shape", record.line)
+            return
+        kind = line.type
+        if (kind == "assistant" or kind == "user") and len(line.message):
+            self._talk(record, line)
+        elif kind == "progress":
+            self.bytes["progress"] += record.size_bytes
+            self._pass_through(record, line)
+        elif kind == "attachment":
+            self._attachment(record, line)
+        elif kind == "system":
+            self._system(record, line)
+        elif kind == "last-prompt":
+            self.named_leaf = line.leafUuid or self.named_leaf
+        elif kind in SHADOWS:
+            self.bytes["copies"] += record.size_bytes
+        elif kind not in BOOKKEEPING:
+            self._stranger(f"of type {kind}" if kind else "without a type", record.line)
+            self._pass_through(record, line)
+            return
+        self.known += 1
+
+    def _stranger(self, kind: str, line: int) -> None:
+        first, count = self._strangers.get(kind, (line, 0))
+        self._strangers[kind] = (first, count + 1)
+
+    # talk ------------------------------------------------------------------------------------------
+
+    def _talk(self, record: Record[_Line], line: _Line) -> None:
+        message = _message(line.message)
+        if message is None:
+            self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
+            message = _Message()
+        place = Place(record.index, ("message",) if isinstance(message, str) else ("message", "content"))
+        if isinstance(message, str):
+            message = _Message(content=message)
+        parts = read_content(message.content, place, self._names)
+        if len(line.toolUseResult):
+            parts = self._with_copy(parts, line.toolUseResult, record.index)
+        node = self._node(record, line, "assistant" if line.type == "assistant" else "user")
+        node.parts = tuple(parts)
+        if node.is_summary:
+            node.is_blank = not _text_of(message.content).strip()
+        self._tally(node.parts)
+        if line.type == "assistant":
+            self._answer(node, line, message)
+        self.names_parents = self.names_parents or isinstance(node.parent, str)
+        self._envelope(line)
+        self._add(node)
+
+    def _with_copy(self, parts: list[Part], raw: Raw, index: int) -> list[Part]:
+        """Return the parts with the display's copy given to the result it belongs to: the only one of the line."""
+        self.bytes["copies"] += len(raw)
+        copies = (Copy(Place(index, ("toolUseResult",)), len(raw)),)
+        if len(parts) == 1 and isinstance(parts[0], ToolResult):
+            return [replace(parts[0], copies=copies)]
+        if sum(isinstance(part, ToolResult) for part in parts) != 1:
+            return parts
+        return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
+
+    def _answer(self, node: Node, line: _Line, message: _Message) -> None:
+        node.key = message.id or ""
+        node.model = sys.intern(message.model) if message.model else None
+        for part in node.parts:
+            if isinstance(part, ToolCall):
+                self._names[part.call_id] = part.name
+        is_made_up = node.model == SYNTHETIC_MODEL
+        node.is_local_error = is_made_up and line.isApiErrorMessage is True
+        key = node.key or node.uuid
+        if is_made_up or line.isApiErrorMessage is True or line.isAbortedMidStream is True:
+            self.blind.add(key)
+        if message.usage is not None and not is_made_up:
+            self._usage(key, node, message.usage, line.requestId or node.key or None)
+
+    def _usage(self, key: str, node: Node, found: _Usage, request_id: str | None) -> None:
+        """Note what the provider counted: of an answer's lines the one with most output, and of those the last."""
+        read, written = int(found.cache_read_input_tokens or 0), int(found.cache_creation_input_tokens or 0)
+        taken = int(found.input_tokens or 0) + read + written
+        given = int(found.output_tokens or 0)
+        requests = self.side_requests if node.is_side else self.requests
+        before = requests.get(key)
+        if taken > 0 and (before is None or given >= before.output_tokens):
+            requests[key] = Usage(node.line, taken, given, read, written, node.model, request_id)
+
+    def _envelope(self, line: _Line) -> None:
+        if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
+            self.session_id = line.sessionId or self.session_id
+            self.version = line.version or self.version
+            self.cwd = self.cwd or line.cwd
+
+    # other lines of the tree -----------------------------------------------------------------------
+
+    def _attachment(self, record: Record[_Line], line: _Line) -> None:
+        place = Place(record.index, ("attachment",))
+        parts = read_attachment(line.attachment, line.rendered, place) if len(line.attachment) else ()
+        self._tally(parts)
+        if not parts:
+            self._pass_through(record, line)
+            return
+        node = self._node(record, line, "attachment")
+        node.parts = parts
+        self._add(node)
+
+    def _system(self, record: Record[_Line], line: _Line) -> None:
+        if line.subtype == "compact_boundary":
+            node, metadata = self._node(record, line, "compaction"), line.compactMetadata
+            self.named_leaf = None
+        elif line.subtype == "microcompact_boundary":
+            node, metadata = self._node(record, line, "microcompaction"), line.microcompactMetadata
+        else:
+            self._pass_through(record, line)
+            return
+        value = read_json(bytes(metadata)) if len(metadata) else None
+        node.metadata = value if isinstance(value, dict) else None
+        self._envelope(line)
+        self._add(node)
+
+    # the tree --------------------------------------------------------------------------------------
+
+    def _node(self, record: Record[_Line], line: _Line, kind: NodeKind) -> Node:
+        return Node(
+            kind,
+            len(self.nodes),
+            record.index,
+            record.line,
+            line.uuid or f"#{record.index}",
+            line.parentUuid,
+            line.isSidechain is True,
+            line.agentId or "",
+            line.teamName is not None,
+            line.isMeta is True,
+            line.isCompactSummary is True,
+            line.sourceToolAssistantUUID or "",
+        )
+
+    def _add(self, node: Node) -> None:
+        first = self.targets.get(node.uuid)
+        if isinstance(first, Node):
+            self._replay(first, node)
+            return
+        self._note_parent(node.line, node.parent)
+        self.targets[node.uuid] = node
+        self.nodes.append(node)
+        if node.is_talk and not node.is_side:
+            self._last_talk = node
+
+    def _replay(self, first: Node, node: Node) -> None:
+        """Take the record as it was written last, at the place in the order where it stood first."""
+        self.replays.append(Replay(node.line, first.line, first.parts))
+        first.record, first.line, first.parts = node.record, node.line, node.parts
+        if node.parent is not UNSET:
+            self._note_parent(node.line, node.parent)
+            first.parent = node.parent
+
+    def _pass_through(self, record: Record[_Line], line: _Line) -> None:
+        """Let the line's uuid lead on to what stands above it."""
+        uuid, parent = line.uuid, line.parentUuid
+        if not uuid or isinstance(self.targets.get(uuid), Node):
+            return
+        if isinstance(parent, str):
+            self._note_parent(record.line, parent)
+            self.targets[uuid] = self.targets.get(parent, parent)
+        else:
+            self.targets[uuid] = self._last_talk if parent is UNSET else None
+
+    def _note_parent(self, line: int, parent: str | UnsetType | None) -> None:
+        if isinstance(parent, str) and parent not in self.targets:
+            self.orphans.setdefault(parent, line)
+
+    def _tally(self, parts: tuple[Part, ...]) -> None:
+        tally = self.bytes
+        for part in parts:
+            match part:
+                case ToolResult():
+                    tally["results"] += part.size_bytes
+                    for media in part.media:
+                        tally["media"] += media.size_bytes
+                case ToolCall():
+                    tally["calls"] += part.arguments_bytes
+                case Text():
+                    tally["text"] += part.size_bytes
+                case Reasoning():
+                    tally["reasoning"] += part.size_bytes + part.sealed_bytes
+                case Media():
+                    tally["media"] += part.size_bytes
+                case _:
+                    pass
+
+
+def _message(raw: Raw) -> _Message | str | None:
+    """Return a line's message; None where it is of no known shape."""
+    try:
+        return _MESSAGE.decode(raw)
+    except msgspec.DecodeError:
+        pass
+    value = read_json(bytes(raw))
+    if isinstance(value, str):
+        return value
+    return _Message(content=_LOOSE_MESSAGE.decode(raw).content) if isinstance(value, dict) else None
+
+
+def _text_of(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = [read_json(bytes(raw)) for raw in content] if isinstance(content, list) else []
+    return "".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))

@@ -1,0 +1,264 @@
+"""Which lines of the tree the client would resume with, and in which order.
+
+Every line names its parent, so a session forks: at rewinds, at parallel calls (each result hangs on the line of its
+own call), at lines of the display. The context is the path from the newest leaf up to a root or to the newest
+compaction, with what the compaction kept and with the parallel calls and results that the path misses.
+"""
+
+from collections.abc import Iterable, Sequence, Set
+from typing import Any
+
+from msgspec import Struct
+
+from compactctl.findings import Finding
+from compactctl.formats.claude_code.lines import Lines, Node
+from compactctl.model import ToolCall, ToolResult
+
+
+class Path(Struct, frozen=True):
+    """The nodes of the effective context in order, and the compaction that they start after."""
+
+    nodes: tuple[Node, ...]
+    compaction: Node | None
+    findings: tuple[Finding, ...]
+
+
+def effective(lines: Lines, is_side: bool, agent: str) -> Path:
+    """Return the path that would be resumed: of the main conversation, or of one subagent."""
+    own = [node for node in lines.nodes if node.is_side == is_side and (not is_side or node.agent == agent)]
+    tree = _Tree(lines, own)
+    leaf = _leaf(own)
+    if leaf is None:
+        return Path((), None, ())
+    walked = tree.walked(leaf, lines.named_leaf)
+    start = max((i for i, node in enumerate(walked) if node.kind == "compaction"), default=-1)
+    compaction = walked[start] if start >= 0 else None
+    kept = [node for node in walked[start + 1 :] if node.is_side == is_side]
+    if compaction is not None:
+        kept = tree.with_preserved(compaction, kept)
+    return Path(tuple(tree.with_parallel(kept)), compaction, tuple(tree.findings))
+
+
+def _leaf(own: Sequence[Node]) -> Node | None:
+    """Return the newest line of talk. A meta line decides no branch, nor does a line of another team member."""
+    talk = [node for node in own if node.is_talk]
+    ours = [node for node in talk if not node.is_team] or talk
+    said = [node for node in ours if not node.is_meta] or ours
+    return said[-1] if said else None
+
+
+class _Tree:
+    """The own nodes of one conversation, walked in both directions."""
+
+    def __init__(self, lines: Lines, own: Sequence[Node]) -> None:
+        self._targets = lines.targets
+        self._orphans = lines.orphans
+        self._names_parents = lines.names_parents
+        self._own = own
+        self._position = {node.order: index for index, node in enumerate(own)}
+        self.findings: list[Finding] = []
+
+    # up and down -----------------------------------------------------------------------------------
+
+    def walked(self, newest: Node, named_leaf: str | None) -> list[Node]:
+        """Return the path through the newest leaf, or to the one that the client named where that lies elsewhere.
+
+        Parallel results are dead ends that the client may have named; they lie on the path of their answer.
+        """
+        path = [*self.up_from(newest), *self.down_from(newest)]
+        named = self._resolve(named_leaf) if named_leaf else None
+        if not isinstance(named, Node) or named.order not in self._position:
+            return path
+        if any(node is named for node in path) or any(node is named for node in self.with_parallel(path)):
+            return path
+        self.findings.clear()
+        return self.up_from(named)
+
+    def up_from(self, leaf: Node) -> list[Node]:
+        """Return the nodes from the root to the leaf. Ends whatever the parents say: no node comes twice."""
+        path: list[Node] = []
+        visited: set[int] = set()
+        node: Node | None = leaf
+        while node is not None:
+            path.append(node)
+            visited.add(node.order)
+            node = self._above(node, visited)
+        path.reverse()
+        return path
+
+    def _above(self, node: Node, visited: set[int]) -> Node | None:
+        if node.parent is None and (self._names_parents or node.kind == "compaction"):
+            return None
+        if not isinstance(node.parent, str):
+            return self._before(node, visited)
+        target = self._resolve(node.parent)
+        if isinstance(target, str):
+            self._note_lost(target, node.line)
+        elif target is None or target.order not in visited:
+            return target
+        else:
+            self._note_cycle(node.line)
+        return self._before(node, visited)
+
+    def _resolve(self, uuid: str) -> Node | str | None:
+        """Return the node that a uuid leads to, None for a root, or a uuid where it leads nowhere or in a circle."""
+        seen: set[str] = set()
+        target: Node | str | None = uuid
+        while isinstance(target, str) and target in self._targets and target not in seen:
+            seen.add(target)
+            target = self._targets[target]
+        return target
+
+    def _note_lost(self, uuid: str, line: int) -> None:
+        if uuid in self._targets:
+            self._note_cycle(line)
+            return
+        text = "its parent is not in the file; read on from the line before, where there is one"
+        self.findings.append(Finding(self._orphans.get(uuid, line), "dangling-parent", text))
+
+    def _note_cycle(self, line: int) -> None:
+        self.findings.append(Finding(line, "parent-cycle", "its parents lead back to it; read on from the line before"))
+
+    def _before(self, node: Node, visited: set[int]) -> Node | None:
+        """Return the talk or compaction that stands before a node in the file, for one whose parent is lost."""
+        index = self._position.get(node.order, 0)
+        while index > 0:
+            index -= 1
+            candidate = self._own[index]
+            if candidate.order not in visited and (candidate.is_talk or candidate.kind == "compaction"):
+                return candidate
+        return None
+
+    def down_from(self, leaf: Node) -> list[Node]:
+        """Return what hangs below the newest talk without being an answer to it: reminders, meta lines."""
+        below: list[Node] = []
+        tip = leaf
+        for node in self._own[self._position[leaf.order] + 1 :]:
+            if isinstance(node.parent, str) and self._targets.get(node.parent) is tip and _is_aside(node):
+                below.append(node)
+                tip = node
+        return below
+
+    # what the newest path misses -------------------------------------------------------------------
+
+    def with_preserved(self, compaction: Node, kept: list[Node]) -> list[Node]:
+        """Return what follows a compaction, with the messages from before it that it kept, where it put them."""
+        metadata = compaction.metadata or {}
+        there = {node.order for node in kept}
+        preserved = [node for node in self._preserved(metadata) if node.order not in there]
+        if not preserved:
+            return kept
+        anchors = [_field(metadata, name, "anchorUuid") for name in ("preservedMessages", "preservedSegment")]
+        anchor = anchors[0] or anchors[1]
+        if anchor == compaction.uuid:
+            return [*preserved, *kept]
+        after = next((i for i, node in enumerate(kept) if node.uuid == anchor), None)
+        if after is None:
+            after = next((i for i, node in enumerate(kept) if node.is_summary), -1)
+        return [*kept[: after + 1], *preserved, *kept[after + 1 :]]
+
+    def _preserved(self, metadata: Any) -> list[Node]:
+        """Return the nodes that a compaction says it kept; none where one of them is gone."""
+        listed = _field(metadata, "preservedMessages", "uuids")
+        if isinstance(listed, list) and listed:
+            if any(uuid not in self._targets for uuid in listed if isinstance(uuid, str)):
+                return []
+            found = [self._targets[uuid] for uuid in listed if isinstance(uuid, str)]
+            return [node for node in found if isinstance(node, Node)]
+        return self._segment(
+            _field(metadata, "preservedSegment", "headUuid"), _field(metadata, "preservedSegment", "tailUuid")
+        )
+
+    def _segment(self, head: Any, tail: Any) -> list[Node]:
+        segment: list[Node] = []
+        seen: set[str] = set()
+        uuid = tail
+        while isinstance(uuid, str) and uuid not in seen:
+            seen.add(uuid)
+            target = self._targets.get(uuid)
+            if isinstance(target, str):
+                uuid = target
+                continue
+            if target is None:
+                return []
+            segment.append(target)
+            if target.uuid == head:
+                return segment[::-1]
+            uuid = target.parent
+        return []
+
+    def with_parallel(self, path: list[Node]) -> list[Node]:
+        """Return the path with the lines of its answers, and the results of their calls, that it missed.
+
+        They join the stretch from the answer's first line to its last result, in the order of the file.
+        """
+        last = {node.key: index for index, node in enumerate(path) if node.kind == "assistant" and node.key}
+        strays = _Strays(self._own, self._targets, path, last.keys())
+        whole: list[Node] = []
+        index = 0
+        while index < len(path):
+            node = path[index]
+            missed = strays.pop(node.key) if node.kind == "assistant" else []
+            if not missed:
+                whole.append(node)
+                index += 1
+                continue
+            end = last[node.key] + 1
+            while end < len(path) and _has_results(path[end]):
+                end += 1
+            whole += sorted([*path[index:end], *missed], key=lambda item: item.order)
+            index = end
+        return whole
+
+
+class _Strays:
+    """What belongs to the answers on a path and is not on it."""
+
+    def __init__(self, own: Iterable[Node], targets: Any, path: Iterable[Node], keys: Set[str]) -> None:
+        on_path = {node.order for node in path}
+        self._of: dict[str, list[Node]] = {}
+        open_calls: dict[str, str] = {}
+        off_path: list[Node] = []
+        for node in own:
+            if node.kind == "assistant" and node.key in keys:
+                open_calls.update((part.call_id, node.key) for part in node.parts if isinstance(part, ToolCall))
+                if node.order not in on_path:
+                    self._of.setdefault(node.key, []).append(node)
+            elif node.order not in on_path and _has_results(node):
+                off_path.append(node)
+        for node in path:
+            for call_id in _answered(node):
+                open_calls.pop(call_id, None)
+        for node in sorted(off_path, key=lambda item: not self._hangs_on_answer(item, targets, keys)):
+            key = next((open_calls[call_id] for call_id in _answered(node) if call_id in open_calls), None)
+            if key is not None:
+                self._of.setdefault(key, []).append(node)
+                for call_id in _answered(node):
+                    open_calls.pop(call_id, None)
+
+    @staticmethod
+    def _hangs_on_answer(node: Node, targets: Any, keys: Set[str]) -> bool:
+        owners = (targets.get(node.parent), targets.get(node.source))
+        return any(isinstance(owner, Node) and owner.key in keys for owner in owners)
+
+    def pop(self, key: str) -> list[Node]:
+        """Return the other lines of an answer and the results of its calls, once."""
+        return self._of.pop(key, [])
+
+
+def _has_results(node: Node) -> bool:
+    return node.kind == "user" and any(isinstance(part, ToolResult) for part in node.parts)
+
+
+def _answered(node: Node) -> list[str]:
+    return [part.call_id for part in node.parts if isinstance(part, ToolResult) and part.call_id]
+
+
+def _is_aside(node: Node) -> bool:
+    return node.kind in ("attachment", "microcompaction") or (node.kind == "user" and node.is_meta)
+
+
+def _field(metadata: Any, *keys: str) -> Any:
+    for key in keys:
+        metadata = metadata.get(key) if isinstance(metadata, dict) else None
+    return metadata
