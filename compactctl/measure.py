@@ -10,7 +10,7 @@ from compactctl.estimators import Estimator
 from compactctl.findings import Finding
 from compactctl.model import Transcript, Usage, Window
 from compactctl.settings import Layer2, Settings
-from compactctl.windows import aggregated, natural
+from compactctl.windows import contradicted, natural
 
 
 class Measure(Struct, frozen=True):
@@ -55,7 +55,7 @@ def _anchor_index(
 ) -> tuple[int | None, list[Finding]]:
     """Return the index of the newest message whose usage holds, and what was found wrong with newer ones."""
     window_tokens = natural(transcript, settings).tokens
-    sums = aggregated(transcript.messages, window_tokens)
+    refused = contradicted(transcript, window_tokens)
     findings: list[Finding] = []
     for index in range(len(transcript.messages) - 1, transcript.anchor_floor - 1, -1):
         usage = transcript.messages[index].usage
@@ -63,17 +63,14 @@ def _anchor_index(
             continue
         if usage.line <= stale_until_line:
             return None, [*findings, Finding(usage.line, "stale-usage", BEFORE_A_SPILL)]
-        if index not in sums:
+        if index not in refused:
             return index, findings
-        findings.append(Finding(usage.line, "stale-usage", SEVERAL_REQUESTS))
+        findings.append(Finding(usage.line, "stale-usage", refused[index]))
     if transcript.requests and not findings:
         findings.append(Finding(transcript.requests[-1].line, "stale-usage", BEFORE_A_COMPACTION))
     return None, findings
 
 
-SEVERAL_REQUESTS = (
-    "over the window and more than was said since the request before: the sum of several requests, no size of a context"
-)
 BEFORE_A_SPILL = "the newest recorded usage is from before results were spilled; the context is estimated whole"
 BEFORE_A_COMPACTION = "no recorded usage is newer than the last change of the context; it is estimated whole"
 

@@ -3,7 +3,7 @@ from msgspec.structs import replace
 
 from compactctl import estimators
 from compactctl.measure import after_layer1, measure, threshold
-from compactctl.model import Message, Transcript, Usage, Window
+from compactctl.model import Compaction, Message, Transcript, Usage, Window
 from compactctl.settings import Layer2, Settings
 from tests.builders.messages import answer, result, user
 
@@ -89,6 +89,16 @@ def test_a_usage_from_before_our_own_spill_is_no_anchor(stale_until_line, anchor
 def test_a_sum_over_several_requests_is_refused_and_reported():
     got = measured(session(user(), used(50_000), user(), used(931_000), user()))
     assert (got.anchor.line, [(f.rule, f.line) for f in got.findings]) == (2, [("stale-usage", 4)])
+
+
+def test_a_usage_that_did_not_fall_with_the_compaction_is_refused_and_reported():
+    compacted = {"compactions": (Compaction(1, 160_000),), "anchor_floor": 1}
+    got = measured(session(user(20_000), used(159_000), user(), **compacted))
+    assert (got.anchor, [(f.rule, f.line) for f in got.findings]) == (None, [("stale-usage", 2)])
+    fallen = measured(session(user(20_000), used(64_000), user(), **compacted))
+    assert (fallen.anchor.line, fallen.findings) == (2, ())
+    filled_again = measured(session(user(20_000), used(64_000), user(400_000), used(159_000), **compacted))
+    assert (filled_again.anchor.line, filled_again.findings) == (4, ())
 
 
 @pytest.mark.parametrize(
