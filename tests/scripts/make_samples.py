@@ -181,7 +181,7 @@ class ClaudeCode:
 def long_session() -> list[Line]:
     """A day's work: two huge results and one just over the limit, and many small ones."""
     session = ClaudeCode("long", "claude-opus-4-5-20251101")
-    log = texts.import_log(62_000)
+    log = texts.import_log(54_000)
     session.snapshot()
     session.prompt(
         "The nightly import writes some readings twice. Find out why and fix it. Last night's log is "
@@ -226,6 +226,7 @@ def long_session() -> list[Line]:
     )
     session.snapshot()
     session.prompt("Good. Write that migration too, but show me first which rows it would take out.")
+    session.answer("Which gauges are there?", read("data/gauges.csv", texts.stations_csv(19_500)))
     session.answer(
         "I list the doubled rows.",
         bash("psql tidewatch -f tools/doubled.sql", texts.query_plan(51_500)),
@@ -246,16 +247,16 @@ def long_session() -> list[Line]:
     return session.lines
 
 
-def short_session() -> tuple[list[Line], list[Line]]:
+def short_session(name: str = "short") -> tuple[list[Line], list[Line]]:
     """A small session that started a subagent, and the subagent's own file."""
-    session = ClaudeCode("short", "claude-sonnet-4-5-20250929")
+    session = ClaudeCode(name, "claude-sonnet-4-5-20250929")
     session.prompt("Which stations have had gaps longer than an hour this week? Let a subagent look.")
     found = "Two stations: Seegat (TW006), 84 minutes on Tuesday, and Hohe Balje (TW008), 71 minutes on Friday."
     task = {"description": "Look for gaps", "prompt": "List gaps over 60 minutes in logs/.", "subagent_type": "Explore"}
     copy = {"status": "completed", "content": [{"type": "text", "text": found}], "totalTokens": 24_310}
     session.answer("A subagent can go through the logs.", ("Task", task, found, copy))
     session.answer("Two stations had gaps longer than an hour: Seegat (84 minutes) and Hohe Balje (71 minutes).")
-    helper = ClaudeCode("short", "claude-haiku-4-5-20251001", agent="a7f03c1")
+    helper = ClaudeCode(name, "claude-haiku-4-5-20251001", agent="a7f03c1")
     helper.prompt(task["prompt"])
     copy = {"mode": "content", "content": texts.GAPS, "numLines": 2}
     helper.answer("", ("Grep", {"pattern": "import.gap", "path": "logs"}, texts.GAPS, copy))
@@ -425,7 +426,7 @@ def samples() -> Iterator[tuple[str, bytes]]:
     yield f"pi/2026-03-02T09-14-05-000Z_{new_id('pi')}.jsonl", encoded(pi_session())
     yield "chat.jsonl", encoded(chat_session())
     yield "anthropic.jsonl", encoded(anthropic_session())
-    yield "damaged.jsonl", damaged(encoded(session))
+    yield "damaged.jsonl", damaged(encoded(short_session("damaged")[0]))
 
 
 def main(folder: Path) -> None:

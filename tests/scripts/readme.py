@@ -1,8 +1,9 @@
 """The examples in the README, as commands that run.
 
-    python -m tests.scripts.readme
+    python -m tests.scripts.readme            runs them all on a copy of the sample sessions and prints what they print
+    python -m tests.scripts.readme --write    puts what they print into the README, where that has changed
 
-runs them all on a copy of the sample sessions and prints what they print. A ```console block holds commands after
+A ```console block holds commands after
 `$ ` and what each prints below it; a line `…` there stands for any lines, and `…` in a line for any text.
 """
 
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,12 +73,36 @@ def run(example: Example, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout.decode()
 
 
-def main() -> None:
+def show(text: str) -> None:
+    """Run the examples of a text and print each with what it prints."""
     with tempfile.TemporaryDirectory() as folder:
         environment = playground(Path(folder))
-        for example in examples((ROOT / "README.md").read_text(encoding="utf-8")):
+        for example in examples(text):
             print(f"$ {example.command}\n{run(example, Path(folder), environment)}", flush=True)
 
 
+def rewritten(text: str) -> str:
+    """Return the text with what its examples print now; one that still matches keeps its wording."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        environment = playground(folder)
+        for example in examples(text):
+            printed = run(example, folder, environment)
+            if not example.matches(printed):
+                old = f"$ {example.command}\n{example.expected}".rstrip("\n")
+                new = f"$ {example.command}\n{printed.replace(f'{folder}/', ANY)}".rstrip("\n")
+                text = text.replace(f"{old}\n", f"{new}\n", 1)
+    return text
+
+
+def main(arguments: Sequence[str]) -> None:
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    if "--write" in arguments:
+        readme.write_text(rewritten(text), encoding="utf-8")
+    else:
+        show(text)
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -103,6 +103,21 @@ def query_plan(size_bytes: int) -> str:
     return until(lines(), size_bytes)
 
 
+def stations_csv(size_bytes: int) -> str:
+    """Return a table of gauges, several at each station."""
+
+    def lines() -> Iterator[str]:
+        yield "code,station,gauge,lat,lon,datum_cm,since\n"
+        numbers = Numbers(55)
+        for gauge in range(10_000):
+            station = gauge % len(STATIONS)
+            lat, lon = f"53.{numbers.below(9000) + 1000}", f"8.{numbers.below(9000) + 1000}"
+            datum, since = 480 + numbers.below(60), 1961 + numbers.below(60)
+            yield f"TW{station:03d},{STATIONS[station]},{gauge // len(STATIONS)},{lat},{lon},{datum},{since}\n"
+
+    return until(lines(), size_bytes)
+
+
 IMPORTER = '''\
 """Takes readings from the stations' drop folder into the store, a batch at a time."""
 
