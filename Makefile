@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench samples clients test-clients clean
+.PHONY: all check format lint types test demo bench samples readme test-clients clean
 
 all: check lint types test
 
@@ -46,6 +46,10 @@ test-clients: $(VENV)/ready
 
 samples: $(VENV)/ready
 	$(IN_VENV) tests.scripts.make_samples
+
+# What the examples of the README print, written into it.
+readme: $(VENV)/ready
+	$(IN_VENV) tests.scripts.readme --write
 
 clean:
 	rm -rf .venv .venv-demo .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

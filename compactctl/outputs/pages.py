@@ -3,6 +3,7 @@
 Every text that comes from a session goes through `visible` or `clipped` here; nothing else is printed raw.
 """
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,16 @@ BIGGEST_SHOWN = 6
 FINDINGS_SHOWN = 12
 
 _COLORS = {"error": "31", "failed": "31", "warning": "33", "bold": "1"}
+
+_RESUME: dict[str, tuple[tuple[str, ...], str]] = {
+    "claude-code": (
+        ("claude", "--resume", "PATH", "--fork-session"),
+        "(without --fork-session, Claude Code goes on writing to the original session)",
+    ),
+    "codex": ((), "not from here: codex finds sessions by id in its own folder, and finds the original"),
+    "pi": (("pi", "--session", "PATH"), ""),
+}
+"""How each agent resumes a copy that stands anywhere, as tried with the agents themselves."""
 
 Page = list[str]
 
@@ -41,7 +52,7 @@ def _inspect(batch: Batch, outcome: Outcome, view: View) -> Page:
     if outcome.details is not UNSET:
         details = outcome.details
         lines += ["", *_bytes(details), *_biggest(details), ""]
-        lines += labelled("spill", [words.would_spill(details.would_spill)] if details.would_spill else [])
+        lines += labelled("spill", words.would_spill(details.would_spill))
     lines += _findings(outcome, view) or labelled("problems", ["none"])
     return lines + _notes(outcome)
 
@@ -199,7 +210,19 @@ def _undo(outcome: Outcome) -> Page:
         return []
     more = words.size(outcome.bytes.after + outcome.bytes.beside)
     undo = shlex.join(["compactctl", "restore", outcome.output.session])
-    return [*labelled("disk", [f"+{more}; the session itself stays as it is"]), *labelled("undo", [visible(undo)])]
+    return [
+        *labelled("disk", [f"+{more}; the session itself stays as it is"]),
+        *labelled("resume", _resume(outcome.format, outcome.output.session)),
+        *labelled("undo", [visible(undo)]),
+    ]
+
+
+def _resume(format_name: str | None, session: str) -> Page:
+    """Return the command that resumes a session in its agent, or why there is none."""
+    command, remark = _RESUME.get(format_name or "", ((), ""))
+    path = os.path.abspath(session)
+    said = [visible(shlex.join(path if word == "PATH" else word for word in command))] if command else []
+    return [*said, remark]
 
 
 def _bytes(details: Details) -> Page:

@@ -85,7 +85,9 @@ def _row(batch: Batch, outcome: Outcome, child: bool, view: View) -> list[str]:
         said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
         return [*who, *([""] * (len(headers) - 1)), paint(said, outcome.status, view)]
     cells = _CELLS.get(batch.command, _look)
-    return [*who, *cells(outcome), words.problems(outcome.findings) or "-"]
+    said = words.problems(outcome.findings)
+    worst = "error" if any(found.severity == "error" for found in outcome.findings) else "warning"
+    return [*who, *cells(outcome), paint(said, worst, view) if said else "-"]
 
 
 def _who(outcome: Outcome, view: View) -> tuple[str, ...]:

@@ -90,20 +90,20 @@ def window(tokens: Tokens) -> str:
     return f"{source}. Summary due at {tokens.threshold:,}"
 
 
-def would_spill(choices: Sequence[WouldSpill]) -> str:
-    """Return what Layer 1 would do at each limit; a lower one that changes nothing is only named."""
+def would_spill(choices: Sequence[WouldSpill]) -> list[str]:
+    """Return what Layer 1 would do at each limit, a line each."""
     said: list[str] = []
     before: WouldSpill | None = None
     for choice in choices:
         if before is not None and choice.results == before.results:
-            said.append(f"at {choice.limit_bytes:,}: no more")
+            said.append(f"at {choice.limit_bytes:,} bytes: {'no more' if choice.results else 'nothing'}")
         elif not choice.results:
             said.append(f"at {choice.limit_bytes:,} bytes: nothing")
         else:
             results = count(choice.results, "result")
             said.append(f"at {choice.limit_bytes:,} bytes: {results}, about -{choice.tokens_saved:,} tokens")
         before = choice
-    return " · ".join(said)
+    return said
 
 
 def kept(counts: Sequence[KeepCounts]) -> str:

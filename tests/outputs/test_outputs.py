@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -131,7 +132,8 @@ biggest of 2 tool results
     12  69,033  Read  no, before the compaction
     30  23,211  Bash  yes, under the limit of 50,000
 
-spill     at 50,000 bytes: nothing · at 20,000 bytes: 1 result, about -6,012 tokens
+spill     at 50,000 bytes: nothing
+          at 20,000 bytes: 1 result, about -6,012 tokens
 problems  error torn-tail: line 41: cut off
 """
     )
@@ -162,10 +164,23 @@ to write it: compactctl spill a.jsonl --apply
 
 def test_what_was_applied_says_how_to_undo_it():
     lines = printed("table", batch(spilled(status="applied"), command="spill")).splitlines()
-    assert (lines[0], lines[-2:]) == (
+    assert (lines[0], lines[-4:]) == (
         "applied and verified",
-        ["disk      +411 kB; the session itself stays as it is", "undo      compactctl restore a.compacted.jsonl"],
+        [
+            "disk      +411 kB; the session itself stays as it is",
+            f"resume    claude --resume {Path('a.compacted.jsonl').absolute()} --fork-session",
+            "          (without --fork-session, Claude Code goes on writing to the original session)",
+            "undo      compactctl restore a.compacted.jsonl",
+        ],
     )
+
+
+@pytest.mark.parametrize(
+    "name, said", [("pi", "resume    pi --session "), ("codex", "resume    not from here"), ("chat", "undo ")]
+)
+def test_each_agent_is_resumed_its_own_way(name, said):
+    made = batch(spilled(status="applied", format=name), command="spill")
+    assert any(line.startswith(said) for line in printed("table", made).splitlines()[-3:])
 
 
 def test_many_sessions_are_a_line_each_in_input_order_with_subagents_under_their_parent():
