@@ -187,9 +187,7 @@ PI_SESSIONS = {
     .jsonl(),
     "an aborted answer": session_of_two_turns().say("x", answer("Hal", stop="aborted")).say("y", pi.user("?")).jsonl(),
     "a command": session_of_two_turns().say("x", pi.ran("ls", "till.py", excludeFromContext=True)).jsonl(),
-    "an extension's message": session_of_two_turns()
-    .add("custom_message", "x", customType="x", content="Psst.")
-    .jsonl(),
+    "an extension's message": session_of_two_turns().add("custom_message", "x", customType="x", content="Hm.").jsonl(),
     "another model's thinking": pi.Session()
     .say("a", pi.user("Look."))
     .say("b", pi.assistant(pi.thinking("Deeply."), "Seen."))

@@ -227,7 +227,7 @@ GOLDEN = {
             compacted(call("c1"), output("c1", "kept"), {"type": "compaction", "encrypted_content": "QUJD"}),
             assistant("Go on."),
         ],
-        ["assistant: +c1", "tool: c1=kept", "assistant: ~ (summary)", "assistant: Go on."],
+        ["assistant: +c1", "tool: c1=kept", "assistant: ~QUJD (summary)", "assistant: Go on."],
     ),
     "the summary among what is kept is told by how codex begins it, or by the message beside it": (
         [
@@ -584,7 +584,9 @@ def test_records_of_odd_shapes_are_counted_and_hide_nothing():
         )
     )
     assert [message.role for message in transcript.messages] == ["user", "user", "user"]
-    assert [(f.rule, f.line) for f in transcript.findings] == [("unknown-record", 2), ("unknown-record", 3)]
+    assert [(f.line, f.rule, f.message) for f in transcript.findings] == [
+        (2, "unknown-record", "another shape: 4 of them, the first here; not read")
+    ]
 
 
 def test_a_compaction_whose_text_no_provider_would_take_is_still_read():
