@@ -65,6 +65,5 @@ $(VENV)/ready: pyproject.toml
 $(DEMO_VENV)/ready: pyproject.toml $(shell find compactctl -name '*.py' -o -name '*.json')
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it: make PYTHON=…" >&2; exit 2; }
 	$(PYTHON) -m venv $(DEMO_VENV)
-	$(DEMO_VENV)/bin/python $(PIP) --force-reinstall --no-deps .
 	$(DEMO_VENV)/bin/python $(PIP) .
 	@touch $@

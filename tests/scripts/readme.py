@@ -60,7 +60,7 @@ def playground(folder: Path) -> dict[str, str]:
 
 
 def run(example: Example, folder: Path, environment: dict[str, str]) -> str:
-    """Run an example in the folder and return what it prints on both streams."""
+    """Run an example in the folder and return what it prints on both streams, and its exit code unless that is 0."""
     done = subprocess.run(
         example.command,
         shell=True,
@@ -70,7 +70,7 @@ def run(example: Example, folder: Path, environment: dict[str, str]) -> str:
         stderr=subprocess.STDOUT,
         check=False,
     )
-    return done.stdout.decode()
+    return done.stdout.decode() + (f"exit code {done.returncode}\n" if done.returncode else "")
 
 
 def show(text: str) -> None:
