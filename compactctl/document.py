@@ -124,7 +124,7 @@ class Document:
         Damage is noted in `findings`, with its line; it never raises and never hides what follows it.
         Nothing else may be asked of the document until the walk is over.
         """
-        self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
+        self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
         self.torn_tail, self.ends_in_newline = None, True
         damage = _Damage()
         offset = 0
@@ -137,8 +137,11 @@ class Document:
                 value = decoder.decode(body)
                 if not body.isascii():
                     body.decode()
-                index = self._add(offset, offset + len(body), number)
-                yield Record(index, number, len(body), value)
+                size = len(body)
+                starts.append(offset)
+                ends.append(offset + size)
+                lines.append(number)
+                yield Record(len(starts) - 1, number, size, value)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 torn = not line.endswith(b"\n")
                 read_to = 0

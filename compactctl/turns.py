@@ -91,8 +91,12 @@ def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True)
 
 
 def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_matters: bool) -> list[Finding]:
+    call_ids = [call.call_id for call in messages[start].calls()]
+    answers = [result.call_id if (result := message.result) else None for message in messages[start + 1 : end]]
+    if _is_sound(call_ids, answers):
+        return []
     findings: list[Finding] = []
-    calls = Counter(call.call_id for call in messages[start].calls())
+    calls = Counter(call_ids)
     line = messages[start].line
     if "" in calls:
         findings.append(Finding(line, "bad-call-id", "a tool call has no id"))
@@ -120,6 +124,14 @@ def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_
     rule = "unfinished-call" if at_end else "call-without-result"
     findings += [Finding(line, rule, f"call {call_id} has no result") for call_id in missing]
     return findings
+
+
+def _is_sound(call_ids: list[str], answers: list[str | None]) -> bool:
+    """Return whether each call has one answer, right behind it; the common case, told at once."""
+    ids = set(call_ids)
+    if len(ids) < len(call_ids) or "" in ids:
+        return False
+    return ids == set(answers[: len(ids)]) and all(answer is None for answer in answers[len(ids) :])
 
 
 def _orphan(message: Message) -> Finding:

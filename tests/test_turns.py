@@ -74,6 +74,7 @@ def test_a_round_is_an_answer_with_calls_and_what_answers_them(messages, found_r
         ([answer("a"), user(), result("a"), answer()], [("result-out-of-place", 2)]),
         ([answer(""), result(""), answer()], [("bad-call-id", 0), ("bad-call-id", 1)]),
         ([result(""), answer()], [("bad-call-id", 0)]),
+        ([answer("a"), result("a"), result(""), answer()], [("bad-call-id", 2)]),
         ([answer("a", "a"), result("a"), result("a"), answer()], [("bad-call-id", 0)]),
         ([answer("a", "a"), result("a"), answer()], [("bad-call-id", 0), ("call-without-result", 0)]),
     ],
