@@ -6,7 +6,6 @@ must be the greater part of what is there. One Messages-API block among them mak
 """
 
 import difflib
-import importlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -16,24 +15,18 @@ import msgspec
 
 from compactctl.document import COPY_BYTES, Document
 from compactctl.errors import UsageError
-from compactctl.formats import anthropic, chat
+from compactctl.formats import anthropic, chat, claude_code, codex, pi
 from compactctl.formats.interface import Format
 from compactctl.formats.messages import ANTHROPIC_BLOCKS
 from compactctl.formats.others import KIMI_CONTEXT, name_of
 
-
-def _table() -> dict[str, Format]:
-    found: dict[str, Format] = {}
-    for module in ("claude_code", "codex", "pi"):
-        try:
-            made = importlib.import_module(f"compactctl.formats.{module}").FORMAT
-        except (ImportError, AttributeError, NameError, SyntaxError):
-            continue
-        found[made.name] = made
-    return {**found, "anthropic": anthropic.FORMAT, "chat": chat.FORMAT}
-
-
-FORMATS: dict[str, Format] = _table()
+FORMATS: dict[str, Format] = {
+    "claude-code": claude_code.FORMAT,
+    "codex": codex.FORMAT,
+    "pi": pi.FORMAT,
+    "anthropic": anthropic.FORMAT,
+    "chat": chat.FORMAT,
+}
 """Every format by name, in the order that decides between equal claims."""
 
 PLAIN = ("anthropic", "chat")
