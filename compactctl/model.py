@@ -4,7 +4,7 @@ Values only, frozen. Parts hold sizes and places, never text: `Document.value` f
 Sizes are UTF-8 bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -206,23 +206,27 @@ class Transcript(Struct, frozen=True):
 
 def context_bytes(messages: tuple[Message, ...]) -> dict[str, int]:
     """Return the bytes of these messages by `Kind`."""
+    return part_bytes(part for message in messages for part in message.parts)
+
+
+def part_bytes(parts: Iterable[Part]) -> dict[str, int]:
+    """Return the bytes of these parts by `Kind`."""
     tally: dict[str, int] = dict.fromkeys(KINDS, 0)
-    for message in messages:
-        for part in message.parts:
-            match part:
-                case Text(size_bytes=size):
-                    tally["text"] += size
-                case Reasoning(size_bytes=size, sealed_bytes=sealed):
-                    tally["reasoning"] += size + sealed
-                case ToolCall(arguments_bytes=size):
-                    tally["calls"] += size
-                case ToolResult(size_bytes=size, media=media):
-                    tally["results"] += size
-                    tally["media"] += sum(item.size_bytes for item in media)
-                case Media(size_bytes=size):
-                    tally["media"] += size
-                case Opaque(size_bytes=size):
-                    tally["other"] += size
+    for part in parts:
+        match part:
+            case Text(size_bytes=size):
+                tally["text"] += size
+            case Reasoning(size_bytes=size, sealed_bytes=sealed):
+                tally["reasoning"] += size + sealed
+            case ToolCall(arguments_bytes=size):
+                tally["calls"] += size
+            case ToolResult(size_bytes=size, media=media):
+                tally["results"] += size
+                tally["media"] += sum(item.size_bytes for item in media)
+            case Media(size_bytes=size):
+                tally["media"] += size
+            case Opaque(size_bytes=size):
+                tally["other"] += size
     return tally
 
 

@@ -29,6 +29,7 @@ Codex resumes a reference by `reference_v2` only while the item's digest holds: 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -41,7 +42,6 @@ from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import Spilled
 from compactctl.media import image_tokens
 from compactctl.model import (
-    KINDS,
     Compaction,
     Copy,
     Media,
@@ -56,6 +56,7 @@ from compactctl.model import (
     Transcript,
     Usage,
     context_bytes,
+    part_bytes,
     utf8_size,
 )
 from compactctl.turns import pairing_findings
@@ -339,7 +340,9 @@ class _Reader:
         self._compactions: list[Compaction] = []
         self._tools: dict[str, str] = {}
         self._copies: dict[str, list[Copy]] = {}
-        self._tally: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self._weighed: list[tuple[Part, ...]] = []
+        self._copied_bytes = 0
+        self._event_bytes = 0
         self._strangers: dict[str, tuple[int, int]] = {}
         self._unread: list[int] = []
 
@@ -392,17 +395,13 @@ class _Reader:
         if said is None:
             self._stranger(f"item type {item.type}", line)
         elif said.role == "system":
-            self._count(said)
+            self._weighed.append(said.parts)
         else:
             self._add(said)
 
     def _add(self, said: _Said) -> None:
-        self._count(said)
+        self._weighed.append(said.parts)
         self._steps.append(said)
-
-    def _count(self, said: _Said) -> None:
-        for kind, size in context_bytes((Message(said.role, said.parts, (), 0),)).items():
-            self._tally[kind] += size
 
     def _said(self, item: _Payload, place: Place, line: int) -> _Said | None:
         """Return what an item says; None where its type is unknown."""
@@ -460,9 +459,8 @@ class _Reader:
     # events and compactions
 
     def _take_event(self, event: _Payload, place: Place, record: Record[_Line]) -> None:
-        copied = self._take_copies(event, place)
-        self._tally["copies"] += copied
-        self._tally["progress"] += record.size_bytes - copied
+        self._copied_bytes += self._take_copies(event, place)
+        self._event_bytes += record.size_bytes
         match event.type:
             case "token_count":
                 self._take_usage(event.info, record.line)
@@ -597,7 +595,7 @@ class _Reader:
         if said is None:
             self._stranger(f"item type {item.type}", line)
         elif said.role != "system":
-            self._count(said)
+            self._weighed.append(said.parts)
             if said.role == "user":
                 said.is_summary = said.is_handoff or _says(item, message)
             yield said
@@ -637,7 +635,7 @@ class _Reader:
             said = _Said(compacted.record, compacted.line, "user", parts, starts_turn=True)
             said.is_summary, said.is_handoff = True, text.startswith(SUMMARY_START)
             kept.append(said)
-            self._count(said)
+            self._weighed.append(said.parts)
         return [*kept]
 
     def _seen(self, messages: tuple[Message, ...], floor_record: int) -> tuple[SeenResult, ...]:
@@ -654,8 +652,11 @@ class _Reader:
         return tuple(seen[place] for place in sorted(seen))
 
     def _bytes(self, document: Document) -> dict[str, int]:
-        known = sum(size for kind, size in self._tally.items() if kind != "other")
-        return {**self._tally, "other": document.size_bytes - known}
+        tally = part_bytes(chain.from_iterable(self._weighed))
+        tally["copies"] = self._copied_bytes
+        tally["progress"] = self._event_bytes - self._copied_bytes
+        tally["other"] = 0
+        return {**tally, "other": document.size_bytes - sum(tally.values())}
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
         findings = pairing_findings(messages, order_matters=False)

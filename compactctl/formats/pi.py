@@ -40,7 +40,6 @@ from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import Spilled
 from compactctl.model import (
-    KINDS,
     Compaction,
     Copy,
     Message,
@@ -53,6 +52,7 @@ from compactctl.model import (
     Transcript,
     Usage,
     context_bytes,
+    part_bytes,
     utf8_size,
 )
 from compactctl.turns import pairing_findings
@@ -196,6 +196,10 @@ class _Node(Struct, gc=False):
     is_blank: bool = False
     """A compaction without a summary."""
 
+    def all_parts(self) -> tuple[Part, ...]:
+        """Return what it says and what it changes of the system message."""
+        return self.parts if self.system is None else (*self.parts, *self.system.parts())
+
 
 class PiSession(Struct, frozen=True):
     """The format of pi's sessions."""
@@ -298,7 +302,6 @@ class _Reader:
         self._has_parents = False
         self._requests: dict[str, Usage] = {}
         self._compactions: list[Compaction] = []
-        self._tally: dict[str, int] = dict.fromkeys(KINDS, 0)
         self._strangers: dict[str, tuple[int, int]] = {}
         self._unread: list[int] = []
 
@@ -317,20 +320,11 @@ class _Reader:
             node = self._node(entry, record)
             self._nodes.append(node)
             self._by_number[number] = node
-            self._weigh(node)
 
     def _stranger(self, kind: str, line: int) -> None:
         """Note something that is not read: `kind` is what it is, in words."""
         first, count = self._strangers.get(kind, (line, 0))
         self._strangers[kind] = first, count + 1
-
-    def _weigh(self, node: _Node) -> None:
-        parts = node.parts if node.system is None else (*node.parts, *node.system.parts())
-        for kind, size in context_bytes((Message(node.role, parts, (), 0),)).items():
-            self._tally[kind] += size
-        for part in parts:
-            if isinstance(part, ToolResult):
-                self._tally["copies"] += sum(copy.size_bytes for copy in part.copies)
 
     def _node(self, entry: _Line, record: Record[_Line]) -> _Node:
         kind = _string(entry.type)
@@ -447,8 +441,12 @@ class _Reader:
                 yield SeenResult(node.line, result.name, result.size_bytes, context.why_outside(node))
 
     def _bytes(self, document: Document) -> dict[str, int]:
-        known = sum(size for kind, size in self._tally.items() if kind != "other")
-        return {**self._tally, "other": document.size_bytes - known}
+        tally = part_bytes(part for node in self._nodes for part in node.all_parts())
+        results = [part for node in self._nodes if node.role == "toolResult" for part in node.parts]
+        copies = (copy for part in results if isinstance(part, ToolResult) for copy in part.copies)
+        tally["copies"] = sum(copy.size_bytes for copy in copies)
+        tally["other"] = 0
+        return {**tally, "other": document.size_bytes - sum(tally.values())}
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
         findings = pairing_findings(messages, order_matters=True)
