@@ -3,6 +3,7 @@
 Facts: results are blocks of user lines and must come first in the line after their calls; a system prompt stands
 beside the messages, never among them; thinking is signed and must stay whole. `usage` counts cached input beside
 `input_tokens`. A file is in this format as soon as one block in it is a call, a result or thinking.
+Lines that share an `id` are one answer; the last usage of it counts.
 Every line is sent as it stands, so the whole file is the effective context, and order matters to the API.
 """
 

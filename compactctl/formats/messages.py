@@ -154,14 +154,14 @@ class MessageLines(Struct, frozen=True):
 
     def read(self, document: Document) -> Sequence[Transcript]:
         """Return the session that the lines make, or one for each line that holds a conversation; [] for neither."""
-        lines = _Session(self.name)
+        lines = _Session(self.name, self.is_anthropic)
         sessions: list[_Session] = []
         sizes: list[int] = []
         strangers = _Strangers()
         for record in document.records(_LINE):
             value = record.value
             if value is not None and isinstance(value.messages, list):
-                sessions.append(_read_conversation(self.name, value, record))
+                sessions.append(_read_conversation(_Session(self.name, self.is_anthropic), value, record))
                 sizes.append(record.size_bytes)
             elif value is None or not lines.add(value, Place(record.index), record.line):
                 strangers.note(record.line, value)
@@ -190,8 +190,7 @@ class MessageLines(Struct, frozen=True):
         return []
 
 
-def _read_conversation(name: str, line: _Line, record: Record[_Line]) -> "_Session":
-    session = _Session(name)
+def _read_conversation(session: "_Session", line: _Line, record: Record[_Line]) -> "_Session":
     place = Place(record.index)
     session.lead(line.system, place.at("system"), record.line)
     items = line.messages if isinstance(line.messages, list) else []
@@ -207,10 +206,17 @@ def _read_conversation(name: str, line: _Line, record: Record[_Line]) -> "_Sessi
 
 
 class _Session:
-    """The messages of one session while they are read."""
+    """The messages of one session while they are read.
 
-    def __init__(self, name: str) -> None:
+    With `joins_answers`, lines that share a message id are one answer, as a stream that was written block by block
+    leaves them; without, a line is a message.
+    """
+
+    def __init__(self, name: str, joins_answers: bool) -> None:
         self._name = name
+        self._joins_answers = joins_answers
+        self._newest_answer: int | None = None
+        self._keys: set[str] = set()
         self.messages: list[Message] = []
         self.found = 0
         """How many messages there were, empty ones included."""
@@ -270,13 +276,36 @@ class _Session:
         usage = _usage(message.usage, line, model, _string(message.id) or None)
         if usage is not None:
             self._requests[usage.request_id or f"#{len(self._requests)}"] = usage
-        said = [part for part in parts if not isinstance(part, ToolResult)]
-        self._tools = {part.call_id: part.name for part in said if isinstance(part, ToolCall)}
-        anchors = usage is not None and usage.input_tokens > 0
-        self._append("assistant", said, place, line, usage if anchors else None)
+        self._answer(
+            _string(message.id) if self._joins_answers else "",
+            [part for part in parts if not isinstance(part, ToolResult)],
+            place,
+            line,
+            usage if usage is not None and usage.input_tokens > 0 else None,
+        )
         for part in parts:
             if isinstance(part, ToolResult):
                 self._append("user", [part], place, line)
+
+    def _answer(self, key: str, said: list[Part], place: Place, line: int, usage: Usage | None) -> None:
+        """Add an answer, or go on with the newest one where its message id (`key`) comes again."""
+        tools = {part.call_id: part.name for part in said if isinstance(part, ToolCall)}
+        newest = self.messages[self._newest_answer] if self._newest_answer is not None else None
+        if newest is not None and self._newest_answer is not None and key and newest.key == key:
+            self._tools |= tools
+            self.messages[self._newest_answer] = msgspec.structs.replace(
+                newest,
+                parts=(*newest.parts, *said),
+                records=(*newest.records, place.record),
+                usage=usage or newest.usage,
+            )
+            return
+        self._tools = tools
+        count = len(self.messages)
+        self._append("assistant", said, place, line, usage, "" if key in self._keys else key)
+        if len(self.messages) > count:
+            self._newest_answer = count
+            self._keys.add(key)
 
     def _user(self, role: str, parts: list[Part], place: Place, line: int) -> None:
         """Add what a person or the system said; each result among it is a message of its own, in order."""
@@ -290,11 +319,13 @@ class _Session:
                 said.append(part)
         self._append(role, said, place, line)
 
-    def _append(self, role: str, parts: Sequence[Part], place: Place, line: int, usage: Usage | None = None) -> None:
+    def _append(
+        self, role: str, parts: Sequence[Part], place: Place, line: int, usage: Usage | None = None, key: str = ""
+    ) -> None:
         if not parts:
             return
         self._leading = self._leading and role in LEADING_ROLES
-        self.messages.append(Message(role, tuple(parts), (place.record,), line, usage=usage, is_leading=self._leading))
+        self.messages.append(Message(role, tuple(parts), (place.record,), line, key, usage, is_leading=self._leading))
 
     def transcript(self, size_bytes: int, index: int | None, findings: list[Finding]) -> Transcript:
         """Return the session, which takes up `size_bytes` of the file."""

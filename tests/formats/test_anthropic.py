@@ -78,6 +78,36 @@ def test_a_block_of_the_messages_api_is_read(record, message):
     assert context(session(FORMAT, lines(record))) == [message]
 
 
+def test_lines_that_share_a_message_id_are_one_answer():
+    first = {"input_tokens": 100, "output_tokens": 1}
+    last = {"input_tokens": 100, "output_tokens": 9}
+    raw = lines(
+        user("x"),
+        assistant(thinking("so"), id="m1", usage=first),
+        assistant(use("a"), id="m1", usage=first),
+        user(result("a")),
+        assistant(use("b"), id="m1", usage=last),
+        user(result("b")),
+        assistant("Done.", id="m2"),
+    )
+    transcript = session(FORMAT, raw)
+    assert context(transcript) == [
+        ("user", "text 1"),
+        ("assistant", "reasoning 2", "call a run 2", "call b run 2"),
+        ("user", "result a run 4"),
+        ("user", "result b run 4"),
+        ("assistant", "text 5"),
+    ]
+    answer = transcript.messages[1]
+    assert (answer.key, answer.records, answer.usage.total_tokens, len(transcript.requests)) == (
+        "m1",
+        (1, 2, 4),
+        109,
+        1,
+    )
+    assert (rules(transcript), len(rounds(transcript.messages))) == ([], 1)
+
+
 def test_a_message_of_thinking_alone_is_in_context():
     raw = lines(user("Think."), assistant(thinking()), user("And?"), assistant(thinking(), text("So.")))
     assert [message.role for message in session(FORMAT, raw).messages] == ["user", "assistant", "user", "assistant"]
