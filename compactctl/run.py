@@ -3,9 +3,10 @@
 One session's failure is an outcome. Only wrong usage is raised, and only before anything starts.
 """
 
+import contextlib
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -200,12 +201,13 @@ def _batch(
     for path, error in found.errors:
         _take(batch, [_failed(path, error)], on_outcome)
     total = len(found.files)
-    for done, (item, outcomes) in enumerate(_worked(found.files, work, options, jobs), start=1):
-        if outcomes is None:
-            batch.not_sessions.append(item.path)
-        else:
-            _take(batch, outcomes, on_outcome)
-        progress(done, total, item.path)
+    with contextlib.closing(_worked(found.files, work, options, jobs)) as worked:
+        for done, (item, outcomes) in enumerate(worked, start=1):
+            if outcomes is None:
+                batch.not_sessions.append(item.path)
+            else:
+                _take(batch, outcomes, on_outcome)
+            progress(done, total, item.path)
     codes = [outcome.exit_code for outcome in batch.outcomes]
     if all(outcome.status == "skipped" for outcome in batch.outcomes):
         _nothing_found(batch, options)
@@ -229,7 +231,7 @@ def _take(batch: Batch, outcomes: list[Outcome], on_outcome: OnOutcome) -> None:
 
 def _worked(
     files: Sequence[Input], work: Work, options: Options, jobs: int
-) -> Iterator[tuple[Input, list[Outcome] | None]]:
+) -> Generator[tuple[Input, list[Outcome] | None]]:
     """Yield each file with its outcomes, in the order given; None for a file in a folder that is no session."""
     one = partial(_one, work, options)
     if jobs <= 1 or len(files) <= 1 or any(item.path == STANDARD_INPUT for item in files):
