@@ -17,7 +17,7 @@ from compactctl.document import COPY_BYTES, Document
 from compactctl.errors import UsageError
 from compactctl.formats import anthropic, chat, claude_code, codex, pi
 from compactctl.formats.interface import Format
-from compactctl.formats.messages import ANTHROPIC_BLOCKS
+from compactctl.formats.messages import ANTHROPIC_BLOCKS, conversation, is_message
 from compactctl.formats.others import KIMI_CONTEXT, name_of
 
 FORMATS: dict[str, Format] = {
@@ -227,17 +227,26 @@ class _Sight:
         if self._values:
             said.append(f"JSON that is {' or '.join(self._values)}")
         words = f"{lines}, {'; '.join(said) or 'none of them JSON'}"
-        return f"{words}: {self._known.most_common(1)[0][0]}" if self._known else words
+        return f"{self._known.most_common(1)[0][0]} ({words})" if self._known else words
 
 
 def _document_in_words(whole: dict[str, msgspec.Raw] | list[msgspec.Raw]) -> str:
     sight = _Sight()
     if isinstance(whole, dict):
-        sight.note({key: msgspec.json.decode(value) for key, value in whole.items()})
-        return sight.in_words("one JSON document, not a record a line")
-    for item in whole[:HEAD_RECORDS]:
-        sight.note(msgspec.json.decode(item))
-    return sight.in_words(f"one JSON document, an array of {len(whole):,} and not a record a line")
+        record = {key: msgspec.json.decode(value) for key, value in whole.items()}
+        items, words = conversation(record), "one JSON document, not a record a line"
+        sight.note(record)
+    else:
+        items = [msgspec.json.decode(item) for item in whole[:HEAD_RECORDS]]
+        words = f"one JSON document, an array of {len(whole):,} and not a record a line"
+        for item in items:
+            sight.note(item)
+    hint = "; its messages would be read one a line" if any(map(_is_plain, items)) else ""
+    return sight.in_words(words) + hint
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, dict) and is_message(value)
 
 
 def _quoted(text: str) -> str:

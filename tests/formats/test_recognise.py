@@ -119,6 +119,16 @@ def test_a_document_can_be_read_after_it_was_recognised():
             b'[\n{"a":1},\n{"a":2}\n]',
             "one JSON document, an array of 2 and not a record a line, JSON objects with the key a",
         ),
+        (
+            lines({"type": "turn.started"}, {"type": "item.started"}),
+            "the output of `codex exec --json`, a log that cannot be resumed "
+            "(2 lines, JSON objects of types turn.started, item.started)",
+        ),
+        (
+            json.dumps([chat.user()], indent=1).encode(),
+            "one JSON document, an array of 1 and not a record a line, JSON objects with the keys role, content; "
+            "its messages would be read one a line",
+        ),
         (b'{\n"a": 1\n}\n', "one JSON document, not a record a line, JSON objects with the key a"),
     ],
 )
