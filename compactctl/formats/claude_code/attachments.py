@@ -78,6 +78,7 @@ _NAMING = frozenset(
         "command",
         "commandMode",
         "displayPath",
+        "filePath",
         "filename",
         "globs",
         "hookEvent",
