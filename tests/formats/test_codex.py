@@ -4,7 +4,8 @@ import json
 import pytest
 
 from compactctl.document import Document, Place
-from compactctl.formats.codex import FORMAT, SUMMARY_START
+from compactctl.formats.codex import FORMAT
+from compactctl.formats.codex.items import SUMMARY_START
 from compactctl.formats.interface import Spilled
 from compactctl.model import KINDS, Copy, Message, Reasoning, Text, ToolCall, Usage
 from tests import contexts

@@ -1,0 +1,100 @@
+"""OpenAI Codex rollouts: `{timestamp, ordinal?, type, payload}` a line; before 0.40 a bare header and bare items.
+
+What is sent (openai/codex, `rollout_reconstruction.rs` and `normalize.rs`; seen again with codex 0.171, see
+tests/clients): `response_item` and `inter_agent_communication` only, in order. `event_msg`, `turn_context`,
+`session_meta` and `world_state` add nothing. A message of role `system` and an item of unknown type are left out.
+
+* `compacted` with `replacement_history` replaces all before it (its `message` may be empty, openai/codex#41954);
+  `replacement_history_entries` are such a list too, partly by item id. Without either it is an old one: what
+  persons wrote stays, as far as 20,000 tokens reach back, and `message` follows as a user message.
+* `thread_rolled_back` takes back the last N turns, and with them a compaction made in one. A turn begins with a
+  user message that a person (or another agent) wrote, not with context that codex itself put in; such context
+  right before a turn goes with it. What comes before the first turn always stays.
+* On resume codex answers a call that has no output with `aborted`, drops an output without its call, and matches
+  the two by call id wherever they stand, so order is no damage here.
+* An output longer than the turn's truncation policy is cut again on resume; sizes here are the file's.
+
+Usage: `token_count` events. `last_token_usage` is one request, its input including what was cached;
+`total_token_usage` is what the session spent and no context. Events repeat (28 % of the real ones, ccusage#1288):
+equal totals are no new request. After a compaction codex records its own estimate with an input of 0. An event
+comes after the outputs of the calls that its response made, so it belongs to the newest answer before it, and
+those outputs are not in it. Values over the window exist (openai/codex#24089) and are refused.
+`model_context_window` is already 95 % of what the model takes.
+
+Copies of outputs that no model sees are in `exec_command_end`, `mcp_tool_call_end`, `patch_apply_end` and
+`item_completed` events. On resume codex compacts at once when the last `token_count` says the window is full
+(research: clients, finding A), so that one record follows a spill.
+
+Codex resumes a reference by `reference_v2` only while the item's digest holds: such a result is never spilled.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from compactctl.document import Document, Edit, Place, Replace, write_json
+from compactctl.formats.codex.reader import Reader
+from compactctl.formats.codex.records import ENVELOPES, LINE
+from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.interface import Spilled
+from compactctl.model import Transcript
+
+
+class Codex(Struct, frozen=True):
+    """The format of Codex rollouts."""
+
+    name: str = "codex"
+    is_anthropic: bool = False
+    preview_style: str = "seed"
+
+    def claims(self, record: Mapping[str, Any]) -> bool:
+        """Return whether this is an envelope of a rollout, or what only files before 0.40 hold."""
+        if "payload" in record:
+            return record.get("type") in ENVELOPES and isinstance(record["payload"], dict)
+        return record.get("record_type") == "state" or _is_old_header(record)
+
+    def read(self, document: Document) -> Sequence[Transcript]:
+        """Return the session that codex would resume; nothing where no record is a rollout's."""
+        reader = Reader()
+        for record in document.records(LINE):
+            reader.take(record)
+        return [reader.transcript(document)] if reader.is_codex else []
+
+    def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
+        """Return the edits that put previews where outputs stand, and slim their copies in events."""
+        edits: list[Edit] = []
+        for item in spilled:
+            edits.append(replace_text(document, item.result.place, item.preview))
+            edits += slim_copies(document, item)
+        return edits
+
+    def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
+        """Return the edits that make the newest `token_count` say what the context now is."""
+        for index in reversed(range(len(document))):
+            raw = document.raw(index)
+            if b'"token_count"' in raw and (counts := _last_counts(raw)) is not None:
+                place = Place(index, ("payload", "info", "last_token_usage"))
+                names = [name for name in ("input_tokens", "total_tokens") if name in counts]
+                return [Replace(place.at(name), write_json(tokens_after)) for name in names]
+        return []
+
+
+FORMAT = Codex()
+
+
+def _is_old_header(record: Mapping[str, Any]) -> bool:
+    known = isinstance(record.get("id"), str) and isinstance(record.get("timestamp"), str)
+    return known and "instructions" in record and not {"type", "role", "messages"} & record.keys()
+
+
+def _last_counts(raw: bytes) -> dict[str, Any] | None:
+    """Return `last_token_usage` of a record, if it is a token count that has one."""
+    try:
+        record = msgspec.json.decode(raw)
+        is_count = record["type"] == "event_msg" and record["payload"]["type"] == "token_count"
+        counts = record["payload"]["info"]["last_token_usage"]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return None
+    return counts if is_count and isinstance(counts, dict) else None
