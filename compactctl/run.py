@@ -5,6 +5,7 @@ One session's failure is an outcome. Only wrong usage is raised, and only before
 
 import contextlib
 import os
+import signal
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -238,8 +239,8 @@ def _worked(
         for item in files:
             yield item, one(item)
         return
-    with ProcessPoolExecutor(min(jobs, len(files))) as pool:
-        futures = [pool.submit(one, item) for item in files]
+    with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
+        futures = [pool.submit(_interruptible, one, item) for item in files]
         try:
             for item, future in zip(files, futures, strict=True):
                 try:
@@ -249,6 +250,20 @@ def _worked(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _ignore_interrupts() -> None:
+    """Leave it to the main process to say that it was interrupted: a worker that waits has nothing to say."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interruptible(one: Callable[[Input], list[Outcome] | None], item: Input) -> list[Outcome] | None:
+    """Work on one file in a worker; an interrupt ends it at once, and is handed to the main process as its result."""
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return one(item)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:

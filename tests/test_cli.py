@@ -395,6 +395,28 @@ def test_an_interrupt_ends_with_130_and_no_traceback(tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_an_interrupt_of_all_workers_shows_no_traceback(tmp_path):
+    for number in range(8):
+        shutil.copy(SAMPLES / "chat.jsonl", tmp_path / f"{number}.jsonl")
+    script = tmp_path / "interrupted.py"
+    script.write_text(
+        "import os, signal, sys, time\n"
+        "from compactctl import __main__, run\n"
+        "def work(item, options):\n"
+        "    if item.path.endswith('3.jsonl'):\n"
+        "        os.killpg(0, signal.SIGINT)\n"
+        "        time.sleep(30)\n"
+        "    return []\n"
+        "run._inspect_one = work\n"
+        f"sys.argv = ['compactctl', 'inspect', '-j', '2', {str(tmp_path)!r}]\n"
+        "if __name__ == '__main__':\n"
+        "    __main__.main()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, start_new_session=True)
+    assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
 def test_formats_and_rules_are_lists(capsys):
     from compactctl.findings import RULES
     from compactctl.formats import FORMATS
