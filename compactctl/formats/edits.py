@@ -51,7 +51,7 @@ def _is_text_block(element: bytes) -> bool:
 
 
 def _is_text(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") in TEXT_BLOCKS and isinstance(block.get("text"), str)
+    return isinstance(block, dict) and str(block.get("type")) in TEXT_BLOCKS and isinstance(block.get("text"), str)
 
 
 def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
