@@ -116,6 +116,8 @@ _LINE = msgspec.json.Decoder(_Line)
 _MESSAGE = msgspec.json.Decoder(_Message)
 _LOOSE_MESSAGE = msgspec.json.Decoder(_LooseMessage)
 
+_CONTENT = ("message", "content")
+
 NodeKind = Literal["user", "assistant", "attachment", "compaction", "microcompaction"]
 
 
@@ -245,9 +247,9 @@ class Lines:
         if message is None:
             self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
             message = _Message()
-        place = Place(record.index, ("message",) if isinstance(message, str) else ("message", "content"))
+        place = Place(record.index, _CONTENT)
         if isinstance(message, str):
-            message = _Message(content=message)
+            message, place = _Message(content=message), Place(record.index, ("message",))
         parts = read_content(message.content, place, self._names)
         if len(line.toolUseResult):
             parts = self._with_copy(parts, line.toolUseResult, record.index)
@@ -275,9 +277,6 @@ class Lines:
     def _answer(self, node: Node, line: _Line, message: _Message) -> None:
         node.key = message.id or ""
         node.model = sys.intern(message.model) if message.model else None
-        for part in node.parts:
-            if isinstance(part, ToolCall):
-                self._names[part.call_id] = part.name
         is_made_up = node.model == SYNTHETIC_MODEL
         node.is_local_error = is_made_up and line.isApiErrorMessage is True
         key = node.key or node.uuid
@@ -382,6 +381,7 @@ class Lines:
             self.orphans.setdefault(parent, line)
 
     def _tally(self, parts: tuple[Part, ...]) -> None:
+        """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""
         tally = self.bytes
         for part in parts:
             match part:
@@ -391,6 +391,7 @@ class Lines:
                         tally["media"] += media.size_bytes
                 case ToolCall():
                     tally["calls"] += part.arguments_bytes
+                    self._names[part.call_id] = part.name
                 case Text():
                     tally["text"] += part.size_bytes
                 case Reasoning():

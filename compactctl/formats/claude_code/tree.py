@@ -91,7 +91,9 @@ class _Tree:
             return None
         if not isinstance(node.parent, str):
             return self._before(node, visited)
-        target = self._resolve(node.parent)
+        target = self._targets.get(node.parent, node.parent)
+        if isinstance(target, str):
+            target = self._resolve(target)
         if isinstance(target, str):
             self._note_lost(target, node.line)
         elif target is None or target.order not in visited:
@@ -216,24 +218,38 @@ class _Strays:
 
     def __init__(self, own: Iterable[Node], targets: Any, path: Iterable[Node], keys: Set[str]) -> None:
         on_path = {node.order for node in path}
+        off_path = [node for node in own if node.order not in on_path]
         self._of: dict[str, list[Node]] = {}
-        open_calls: dict[str, str] = {}
-        off_path: list[Node] = []
-        for node in own:
+        for node in off_path:
             if node.kind == "assistant" and node.key in keys:
-                open_calls.update((part.call_id, node.key) for part in node.parts if isinstance(part, ToolCall))
-                if node.order not in on_path:
-                    self._of.setdefault(node.key, []).append(node)
-            elif node.order not in on_path and _has_results(node):
-                off_path.append(node)
+                self._of.setdefault(node.key, []).append(node)
+        results = [node for node in off_path if _has_results(node)]
+        if results:
+            results.sort(key=lambda node: not self._hangs_on_answer(node, targets, keys))
+            self._give(results, self._open_calls(own, path, keys))
+
+    @staticmethod
+    def _open_calls(own: Iterable[Node], path: Iterable[Node], keys: Set[str]) -> dict[str, str]:
+        """Return the calls of these answers that nothing on the path answers, each with its answer's key."""
+        calls = {
+            part.call_id: node.key
+            for node in own
+            if node.kind == "assistant" and node.key in keys
+            for part in node.parts
+            if isinstance(part, ToolCall)
+        }
         for node in path:
             for call_id in _answered(node):
-                open_calls.pop(call_id, None)
-        for node in sorted(off_path, key=lambda item: not self._hangs_on_answer(item, targets, keys)):
-            key = next((open_calls[call_id] for call_id in _answered(node) if call_id in open_calls), None)
+                calls.pop(call_id, None)
+        return calls
+
+    def _give(self, results: Iterable[Node], open_calls: dict[str, str]) -> None:
+        for node in results:
+            answered = _answered(node)
+            key = next((open_calls[call_id] for call_id in answered if call_id in open_calls), None)
             if key is not None:
                 self._of.setdefault(key, []).append(node)
-                for call_id in _answered(node):
+                for call_id in answered:
                     open_calls.pop(call_id, None)
 
     @staticmethod
