@@ -86,7 +86,8 @@ def main() -> None:
     print()
     for words in (["--help"], ["inspect", "--help"]):
         started = median([cost([*compactctl, *words]) for _ in range(RUNS * 2)])
-        print(f"{'compactctl ' + ' '.join(words):26}{started.wall_s * 1000:>5.0f} ms until it has ended")
+        name = "compactctl " + " ".join(words)
+        print(f"{name:26}{started.cpu_s * 1000:>6.0f} ms of CPU, {started.wall_s * 1000:.0f} ms until it has ended")
 
 
 if __name__ == "__main__":
