@@ -5,6 +5,7 @@
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 PYTEST_ARGS ?= -n 2
+CLIENTS_INST ?= $(CURDIR)/.cache/clients
 
 # The first Python that is new enough. `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -39,10 +40,10 @@ demo: $(DEMO_VENV)/ready
 bench: $(VENV)/ready
 	$(IN_VENV) tests.bench
 
-# Real agents, installed by a script of their own; needs node and npm.
+# Real agents, installed by a script of their own into CLIENTS_INST (about 1 GB); needs npm.
 test-clients: $(VENV)/ready
-	tests/clients/install
-	$(IN_VENV) pytest -m clients
+	CLIENTS_INST="$(CLIENTS_INST)" tests/clients/install
+	CLIENTS_INST="$(CLIENTS_INST)" $(IN_VENV) pytest -m clients
 
 samples: $(VENV)/ready
 	$(IN_VENV) tests.scripts.make_samples
