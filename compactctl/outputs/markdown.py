@@ -91,7 +91,7 @@ def _section(outcome: Outcome) -> list[str]:
         ]
         lines += [*_table(("line", "bytes", "tool", "in context"), rows), ""]
     if outcome.checks is not UNSET:
-        lines += [*(f"- {'ok' if ok else '**FAILED**'}: {code(check)}" for check, ok in outcome.checks.items()), ""]
+        lines += [*(f"- {'ok' if ok else '**FAILED**'}: {_in_words(name)}" for name, ok in outcome.checks.items()), ""]
     if outcome.findings:
         rows = [
             [
@@ -108,6 +108,10 @@ def _section(outcome: Outcome) -> list[str]:
     while lines and not lines[-1]:
         lines.pop()
     return lines
+
+
+def _in_words(check: str) -> str:
+    return words.CHECK_WORDS.get(check) or code(check)
 
 
 def _layer1(layer1: Layer1Note) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import UNSET
 from tabulate import tabulate
 
-from compactctl.outcome import Batch, BigResult, Details, FindingNote, Layer1Note, Outcome
+from compactctl.outcome import SEVERITIES, Batch, BigResult, Details, FindingNote, Layer1Note, Outcome
 from compactctl.outputs import View, words
 from compactctl.outputs.safe import clipped, visible
 
@@ -41,7 +41,8 @@ def page(batch: Batch, outcome: Outcome, view: View) -> Page:
     if outcome.status == "failed" and not outcome.findings and outcome.checks is UNSET:
         return []
     if outcome.status in ("failed", "skipped"):
-        return [title(outcome, view), *labelled(outcome.status, [problem(outcome)]), *_findings(outcome, view)]
+        said = labelled(outcome.status, [paint(problem(outcome), outcome.status, view)])
+        return [title(outcome, view), *said, *_checks(outcome, view), *_findings(outcome, view)]
     body = _PAGES.get(batch.command, _inspect)
     return body(batch, outcome, view)
 
@@ -282,11 +283,7 @@ def _checks(outcome: Outcome, view: View) -> Page:
     if outcome.checks is UNSET:
         return []
     held = {True: "ok", False: paint("FAILED", "failed", view)}
-    return labelled("checks", [f"{held[ok]}  {_in_words(check)}" for check, ok in outcome.checks.items()])
-
-
-def _in_words(check: str) -> str:
-    return words.CHECK_WORDS.get(check) or visible(check.replace("_", " "))
+    return labelled("checks", [f"{held[ok]}  {words.check(name)}" for name, ok in outcome.checks.items()])
 
 
 def _findings(outcome: Outcome, view: View) -> Page:
@@ -294,7 +291,8 @@ def _findings(outcome: Outcome, view: View) -> Page:
 
 
 def findings(found: Sequence[FindingNote], view: View) -> Iterable[str]:
-    """Yield a line a finding, at most a screenful."""
+    """Yield a line a finding, the worst first, at most a screenful."""
+    found = sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
     shown = found if view.verbose else found[:FINDINGS_SHOWN]
     for finding in shown:
         place = f"line {finding.line}: " if finding.line is not None else ""

@@ -32,6 +32,7 @@ CHECK_WORDS = {
     "receipt_matches": "the session is the one that its report tells of",
     "restorable": "the original can be given back, byte for byte",
     "no_new_problem": "it has no problem that its source lacked",
+    "context_kept": "every message is there, kept or spilled",
     "spills_present": "every spilled file is there, with its hash",
     "settled": "a second run finds nothing to do",
     "original": "equal to the original (sha256)",
@@ -42,6 +43,11 @@ ESTIMATE_WORDS = {
     "anchored": "the recorded usage, and what was estimated since",
     "usage": "recorded by the provider",
 }
+
+
+def check(name: str) -> str:
+    """Return what a check says that holds, or does not."""
+    return CHECK_WORDS.get(name) or visible(name.replace("_", " "))
 
 
 def size(count_bytes: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compactctl.outcome import Batch
+from compactctl.outcome import Batch, FindingNote
 from compactctl.outputs import OUTPUTS, View, load
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
@@ -210,6 +210,17 @@ def test_many_sessions_end_in_totals():
 def test_a_terminal_is_shown_project_and_short_id():
     made = batch(outcome("x/5c3a83f2-1982-4cec-acdc-ae1668adf92e.jsonl"), outcome("b"))
     assert printed("table", made, View(terminal=True)).splitlines()[1].startswith("2026-03-02  tidewatch  5c3a83f2 ")
+
+
+def test_a_failed_verification_shows_its_checks_and_the_worst_first():
+    notes = (FindingNote("no-usage", "note", None, "none"), finding(message="gone"))
+    made = failed("a.compacted.jsonl", exit_code=1, checks={"restorable": True, "odd_one": False}, findings=notes)
+    assert printed("table", batch(made, command="verify")).splitlines()[2:] == [
+        "checks    ok  the original can be given back, byte for byte",
+        "          FAILED  odd one",
+        "problems  error torn-tail: line 41: gone",
+        "          note no-usage: none",
+    ]
 
 
 @pytest.mark.parametrize("color, found", [(True, True), (False, False)])
