@@ -309,6 +309,8 @@ def listed(anchor, *uuids):
             {**segment(KEPT[0], SUMMARY, KEPT[-1]), **listed(SUMMARY, KEPT[0], KEPT[3])},
             [*SUMMARY_SHOWN, KEPT_SHOWN[0], KEPT_SHOWN[3], *REST],
         ),
+        # named twice, sent once
+        (listed(SUMMARY, KEPT[3], KEPT[3]), [*SUMMARY_SHOWN, KEPT_SHOWN[3], *REST]),
         # kept in front of the summary
         (segment(KEPT[0], BOUNDARY, KEPT[-1]), [*KEPT_SHOWN, *SUMMARY_SHOWN, *REST]),
         # one of them is gone: nothing is kept
@@ -470,6 +472,14 @@ def test_what_stands_before_a_cycle_stays_in_the_context():
     s.user("E")
     assert context(s) == ["user: A", "assistant: B", "user: C", "assistant: D", "user: E"]
     assert rules(s) == [(3, "parent-cycle")]
+
+
+def test_no_line_of_a_cycle_is_sent_twice():
+    s = Session()
+    s.user("A", parent=s.id_of(2))
+    s.attachment("hook_additional_context", content=["abc"])
+    assert context(s) == ["user: <attachment:hook_additional_context>", "user: A"]
+    assert rules(s) == [(2, "parent-cycle")]
 
 
 def test_a_cycle_of_display_lines_ends_and_is_found():

@@ -15,7 +15,7 @@ it decides here:
 - A `compact_boundary` is a root; its `logicalParentUuid` is not followed. Newer ones keep messages from before it:
   `preservedMessages.uuids`, else the segment from head to tail, put in after the line `anchorUuid` (the summary,
   or the boundary itself: then before the summary), and not at all where one of them is missing.
-- `microcompact_boundary` (2.1.9 to about 2.1.22): the results it lists were cleared in the requests of that run.
+- `microcompact_boundary` (seen in 2.1.17 to 2.1.22): the results it lists were cleared in the requests of that run.
   They are in the context here with the size of the note that stood for them, since the usage that follows counts
   them so, and are never spilled. 2.1.332 does not heed the record: it would send them whole.
 - A parent that is not in the file (anthropics/claude-code#58554) or a cycle: reading goes on with the talk that

@@ -1,8 +1,8 @@
 """What of an attachment line the model is sent, and how big that is.
 
 An `attachment` line is a fact that the client puts into a reminder for the model, or one that only its display
-shows. Which of them are sent was seen by resuming sessions with Claude Code 2.1.332, one type at a time. Versions
-from about 2.1.3xx on record the sent text itself (`rendered`), and that decides where it is there; a type that is
+shows. Which of them are sent was seen by resuming sessions with Claude Code 2.1.332, one type at a time. Newer versions
+(2.1.332 is one) record the sent text itself (`rendered`), and that decides where it is there; a type that is
 not known here and has no `rendered` is not sent.
 
 The size is that of the text which the attachment carries, without the words that the client puts around it: all

@@ -65,7 +65,8 @@ class _Tree:
 
         Parallel results are dead ends that the client may have named; they lie on the path of their answer.
         """
-        path = [*self.up_from(newest), *self.down_from(newest)]
+        path = self.up_from(newest)
+        path += self.down_from(newest, {node.order for node in path})
         named = self._resolve(named_leaf) if named_leaf else None
         if not isinstance(named, Node) or named.order not in self._position:
             return path
@@ -131,12 +132,14 @@ class _Tree:
                 return candidate
         return None
 
-    def down_from(self, leaf: Node) -> list[Node]:
+    def down_from(self, leaf: Node, above: Set[int]) -> list[Node]:
         """Return what hangs below the newest talk without being an answer to it: reminders, meta lines."""
         below: list[Node] = []
         tip = leaf
         for node in self._own[self._position[leaf.order] + 1 :]:
-            if isinstance(node.parent, str) and self._targets.get(node.parent) is tip and _is_aside(node):
+            if not isinstance(node.parent, str) or node.order in above or not _is_aside(node):
+                continue
+            if self._targets.get(node.parent) is tip:
                 below.append(node)
                 tip = node
         return below
@@ -147,7 +150,8 @@ class _Tree:
         """Return what follows a compaction, with the messages from before it that it kept, where it put them."""
         metadata = compaction.metadata or {}
         there = {node.order for node in kept}
-        preserved = [node for node in self._preserved(metadata) if node.order not in there]
+        once = {node.order: node for node in self._preserved(metadata)}
+        preserved = [node for node in once.values() if node.order not in there]
         if not preserved:
             return kept
         anchors = [_field(metadata, name, "anchorUuid") for name in ("preservedMessages", "preservedSegment")]
