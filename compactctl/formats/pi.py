@@ -97,18 +97,22 @@ UNFINISHED = ("error", "aborted")
 # what a record holds -------------------------------------------------------------------------------
 
 
+_Odd = list[Raw] | str | int | float | bool | None
+"""What stands in an object's place in a damaged or strange file, so that its record is read all the same."""
+
+
 class _Usage(Struct, gc=False):
-    input: int | float = 0
-    output: int | float = 0
-    cacheRead: int | float = 0
-    cacheWrite: int | float = 0
-    totalTokens: int | float | None = None
+    input: Any = None
+    output: Any = None
+    cacheRead: Any = None
+    cacheWrite: Any = None
+    totalTokens: Any = None
 
 
 class _Message(Struct, gc=False):
     role: str = ""
     content: Content = None
-    usage: _Usage | None = None
+    usage: _Usage | _Odd = None
     stopReason: Any = None
     provider: Any = None
     model: Any = None
@@ -136,15 +140,15 @@ class _Line(Struct, gc=False):
     parentId: Any = msgspec.UNSET
     version: Any = None
     cwd: Any = None
-    message: _Message | str | None = None
+    message: _Message | _Odd = None
     content: Content = None
     summary: Content = None
     firstKeptEntryId: Any = None
     firstKeptEntryIndex: Any = None
     tokensBefore: Any = None
-    systemMessage: _Message | None = None
+    systemMessage: _Message | _Odd = None
     targetId: Any = None
-    replacement: _Replacement | None = None
+    replacement: _Replacement | _Odd = None
     provider: Any = None
     modelId: Any = None
 
@@ -348,7 +352,7 @@ class _Reader:
                 self._stranger(f"type {kind}" if kind else "no type", record.line)
         return node
 
-    def _read_message(self, node: _Node, message: _Message | str | None, place: Place) -> None:
+    def _read_message(self, node: _Node, message: _Message | _Odd, place: Place) -> None:
         if not isinstance(message, _Message):
             self._stranger("a message that is no object", node.line)
             return
@@ -383,7 +387,7 @@ class _Reader:
         node.first_kept = _string(entry.firstKeptEntryId)
         if isinstance(entry.firstKeptEntryIndex, int):
             node.target = str(entry.firstKeptEntryIndex)
-        if entry.systemMessage is not None:
+        if isinstance(entry.systemMessage, _Message):
             node.system = _system(entry.systemMessage, place.at("systemMessage"))
         self._compactions.append(Compaction(node.line, _number(entry.tokensBefore) or None))
 
@@ -488,7 +492,7 @@ def _ran(message: _Message, place: Place) -> tuple[Part, ...]:
 
 def _usage(message: _Message, line: int) -> Usage | None:
     counts = message.usage
-    if counts is None:
+    if not isinstance(counts, _Usage):
         return None
     given, read, written = _number(counts.output), _number(counts.cacheRead), _number(counts.cacheWrite)
     total = _number(counts.totalTokens) or _number(counts.input) + given + read + written
@@ -524,7 +528,7 @@ def _name(raw: Raw) -> str:
 
 def _read_edit(node: _Node, entry: _Line, place: Place) -> None:
     node.target = _string(entry.targetId)
-    if entry.replacement is not None:
+    if isinstance(entry.replacement, _Replacement):
         where = place.at("replacement", "content")
         node.parts = tuple(read_content(entry.replacement.content, where))
         node.edited = read_result(entry.replacement.content, where, "")

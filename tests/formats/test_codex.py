@@ -418,6 +418,19 @@ def test_a_call_id_that_comes_again_has_its_own_name_and_copies():
     assert rules(user("Go."), call("c1"), output("c1"), call("c1"), output("c1")) == []
 
 
+def test_of_two_outputs_of_one_call_each_has_its_own_copies():
+    _, transcript = read(
+        user("Go."),
+        call("c1"),
+        event("exec_command_end", call_id="c1", stdout="one"),
+        output("c1", "one"),
+        output("c1", "other"),
+        event("exec_command_end", call_id="c1", stdout="other"),
+    )
+    results = [message.result for message in transcript.messages if message.result]
+    assert [[copy.place.record for copy in result.copies] for result in results] == [[3], [6]]
+
+
 def test_an_output_that_a_digest_elsewhere_binds_is_not_offered_for_spilling():
     _, transcript = read(
         user("Go."),
@@ -691,6 +704,16 @@ def test_the_newest_token_count_is_set_to_the_new_estimate_and_nothing_else_chan
     counts = json.loads(after_lines[4])["payload"]["info"]
     assert counts["last_token_usage"] == {**codex.counts(1234, 500), "total_tokens": 1234}
     assert counts["total_token_usage"]["total_tokens"] == 96_409
+
+
+def test_the_estimate_that_codex_makes_after_a_compaction_does_not_become_a_request():
+    estimate = tokens(0, 0, total=0)
+    estimate["payload"]["info"]["last_token_usage"]["total_tokens"] = 96_000
+    document, transcript = read(user("Go."), compacted(user("Go."), assistant("Yes.")), estimate)
+    after = edited(document, FORMAT.usage_edits(document, transcript, 1234))
+    counts = json.loads(after.splitlines()[-1])["payload"]["info"]["last_token_usage"]
+    assert (counts["input_tokens"], counts["total_tokens"]) == (0, 1234)
+    assert opened(after)[1].requests == ()
 
 
 def test_without_a_token_count_no_usage_is_set():

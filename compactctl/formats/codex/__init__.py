@@ -76,7 +76,7 @@ class Codex(Struct, frozen=True):
             raw = document.raw(index)
             if b'"token_count"' in raw and (counts := _last_counts(raw)) is not None:
                 place = Place(index, ("payload", "info", "last_token_usage"))
-                names = [name for name in ("input_tokens", "total_tokens") if name in counts]
+                names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
                 return [Replace(place.at(name), write_json(tokens_after)) for name in names]
         return []
 
@@ -87,6 +87,10 @@ FORMAT = Codex()
 def _is_old_header(record: Mapping[str, Any]) -> bool:
     known = isinstance(record.get("id"), str) and isinstance(record.get("timestamp"), str)
     return known and "instructions" in record and not {"type", "role", "messages"} & record.keys()
+
+
+def _is_positive(count: Any) -> bool:
+    return isinstance(count, int) and count > 0
 
 
 def _last_counts(raw: bytes) -> dict[str, Any] | None:

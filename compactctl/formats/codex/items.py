@@ -76,6 +76,8 @@ class Items:
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
         self._copies: dict[str, list[Copy]] = {}
+        self._owned: set[str] = set()
+        """The calls whose copies an output has taken."""
 
     def read(self, item: Payload, place: Place, line: int) -> Said | None:
         """Return what an item says; None where its type is unknown."""
@@ -100,8 +102,14 @@ class Items:
             return Said(place.record, line, "tool", (tools,), key)
         content, where = _text_in(item.output, place.at("output"))
         result = read_result(content, where, call_id, name=self._tools.get(call_id, ""))
-        copies = self._copies.setdefault(call_id, [])
-        return Said(place.record, line, "tool", (result,), key, copies=copies)
+        return Said(place.record, line, "tool", (result,), key, copies=self._own_copies(call_id))
+
+    def _own_copies(self, call_id: str) -> list[Copy]:
+        """Return the list that this output's copies are in and will be: of two outputs of one call each has its own."""
+        if call_id in self._owned:
+            self._copies[call_id] = []
+        self._owned.add(call_id)
+        return self._copies.setdefault(call_id, [])
 
     def _assistant_part(self, item: Payload, place: Place) -> tuple[Part, ...] | None:
         match item.type:
@@ -127,6 +135,7 @@ class Items:
         call_id = string(item.call_id) or string(item.id)
         self._tools[call_id] = name
         self._copies[call_id] = []
+        self._owned.discard(call_id)
         where = place.at(field) if len(arguments) else place
         return (ToolCall(where, call_id, name, argument_bytes(arguments)),)
 
@@ -134,7 +143,7 @@ class Items:
         """Note the copies of a call's output that an event holds, and return their bytes."""
         holder: Copies = event
         call_id = string(event.call_id)
-        if event.item is not None:
+        if isinstance(event.item, Copies):
             holder, place, call_id = event.item, place.at("item"), string(event.item.id)
         if not call_id:
             return 0

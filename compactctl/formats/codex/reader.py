@@ -16,6 +16,7 @@ from compactctl.formats.codex.records import (
     Counts,
     Info,
     Line,
+    Odd,
     Payload,
     is_list,
     lenient,
@@ -153,14 +154,17 @@ class Reader:
         if isinstance(tokens, int) and tokens > 0:
             self._window = tokens
 
-    def _take_usage(self, info: Info | None, line: int) -> None:
-        if info is None:
+    def _take_usage(self, info: Info | Odd, line: int) -> None:
+        if not isinstance(info, Info):
             return
         self._note_window(info.model_context_window)
         repeats = info.total_token_usage is not None and info.total_token_usage == self._last_total
         self._last_total = info.total_token_usage or self._last_total
         counts = info.last_token_usage
-        if repeats or counts is None or counts.input_tokens <= 0 or self._is_impossible(counts):
+        if repeats or counts is None:
+            return
+        if counts.input_tokens <= 0 or self._is_impossible(counts):
+            self._steps.append(Boundary(False))
             return
         usage = Usage(
             line,

@@ -28,6 +28,10 @@ ENVELOPES = frozenset(
 """The record types of a rollout."""
 
 
+Odd = list[Raw] | str | int | float | bool | None
+"""What stands in an object's place in a damaged or strange file, so that its record is read all the same."""
+
+
 class Counts(Struct, gc=False):
     """What a provider counted."""
 
@@ -77,10 +81,10 @@ class Payload(Copies, gc=False):
     summary: Content = None
     encrypted_content: Raw = Raw()
     # events
-    info: Info | None = None
+    info: Info | Odd = None
     num_turns: Any = None
     model_context_window: Any = None
-    item: Copies | None = None
+    item: Copies | Odd = None
     # headers
     cwd: Any = None
     model: Any = None

@@ -22,12 +22,16 @@ class Boundary(Struct):
 
 
 class Compacted(Struct):
+    """A compaction was recorded here, with the history that replaces all before it or only with a message."""
+
     record: int
     line: int
     has_history: bool
 
 
 class RolledBack(Struct):
+    """The last turns were taken back here."""
+
     turns: int
 
 
@@ -75,6 +79,7 @@ def _goes_with_the_turn(step: Said | Closed | Boundary) -> bool:
 
 
 def why_outside(record: int, floor_record: int) -> str:
+    """Return in words why a result is not in context."""
     return "before the last compaction" if record < floor_record else "rolled back"
 
 
