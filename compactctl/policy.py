@@ -3,7 +3,7 @@
 Pure: the texts come through a function, the file names from `SpillNames`, failures from an earlier attempt.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -88,21 +88,28 @@ class Forecast(Struct, frozen=True):
     size_bytes: int
 
 
-def forecast(messages: tuple[Message, ...], settings: Layer1) -> Forecast:
-    """Return what Layer 1 would spill, told from sizes alone: no text is read, no earlier decision honoured."""
-    chosen = {
-        item.result.place: item.result.size_bytes
-        for item in pair(messages)
-        if not item.result.is_preview and item.result.size_bytes > settings.single_limit_bytes
-    }
-    for turn in rounds(messages):
-        open_results = [r.result for r in turn.results if not r.result.is_preview and r.result.place not in chosen]
-        total = sum(result.size_bytes for result in open_results)
-        for result in sorted(open_results, key=lambda result: -result.size_bytes):
-            if total <= settings.round_limit_bytes:
-                break
-            chosen[result.place] = result.size_bytes
-            total -= result.size_bytes
+def forecasts(messages: tuple[Message, ...], settings: Layer1, limits_bytes: Sequence[int]) -> list[Forecast]:
+    """Return what Layer 1 would spill at each of these single-result limits.
+
+    Told from sizes alone: no text is read, no earlier decision honoured.
+    """
+    results = [item.result for item in pair(messages) if not item.result.is_preview]
+    in_rounds = [[item.result for item in turn.results if not item.result.is_preview] for turn in rounds(messages)]
+    return [_forecast(results, in_rounds, limit, settings.round_limit_bytes) for limit in limits_bytes]
+
+
+def _forecast(
+    results: list[ToolResult], in_rounds: list[list[ToolResult]], single_limit: int, round_limit: int
+) -> Forecast:
+    chosen = {result.place: result.size_bytes for result in results if result.size_bytes > single_limit}
+    for answers in in_rounds:
+        total = sum(result.size_bytes for result in answers if result.place not in chosen)
+        if total <= round_limit:
+            continue
+        for result in sorted(answers, key=lambda result: -result.size_bytes):
+            if result.place not in chosen and total > round_limit:
+                chosen[result.place] = result.size_bytes
+                total -= result.size_bytes
     return Forecast(len(chosen), sum(chosen.values()))
 
 

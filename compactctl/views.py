@@ -1,9 +1,9 @@
 """What is said about one session: transcripts and plans made into the values that outputs print."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-import msgspec
 from msgspec import Struct
 
 from compactctl import estimators, windows
@@ -29,9 +29,9 @@ from compactctl.outcome import (
     notes,
 )
 from compactctl.plan import Plan
-from compactctl.policy import forecast
+from compactctl.policy import Forecast, forecasts
 from compactctl.session import Session, project
-from compactctl.settings import Layer1
+from compactctl.settings import Layer1, Settings
 from compactctl.turns import rounds
 
 FORECAST_LIMITS_BYTES = (20_000, 10_000)
@@ -125,7 +125,6 @@ def with_reason_for_no_usage(
 def details(session: Session, sized: Sized, options: Options) -> Details:
     """Return what `inspect` adds: where the bytes are, what is biggest, what a lower limit would give."""
     transcript, measured = sized.transcript, sized.measured
-    limits = [options.settings.layer1.single_limit_bytes, *FORECAST_LIMITS_BYTES]
     return Details(
         lines=session.document.line_count,
         modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
@@ -136,7 +135,7 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
         context_bytes_by_kind=context_bytes(transcript.messages),
         results_in_file=len(transcript.results),
         biggest_results=_biggest(transcript, options.settings.layer1),
-        would_spill=tuple(_would_spill(sized, options, limit) for limit in dict.fromkeys(limits)),
+        would_spill=_would_spill(transcript.messages, options.settings),
         compactions=tuple(CompactionNote(c.line, c.tokens_before, c.trigger) for c in transcript.compactions),
         side_runs=tuple(
             SideRunNote(run.agent, run.messages, run.usage.total_tokens if run.usage else None)
@@ -166,16 +165,23 @@ def _biggest(transcript: Transcript, limits: Layer1) -> tuple[BigResult, ...]:
     )
 
 
-def _would_spill(sized: Sized, options: Options, limit_bytes: int) -> WouldSpill:
-    layer1 = msgspec.structs.replace(options.settings.layer1, single_limit_bytes=limit_bytes)
-    found = forecast(sized.transcript.messages, layer1)
-    stays = found.results * layer1.preview_head_bytes
-    saved = max(0, found.size_bytes - stays) / options.settings.estimator.bytes_per_token
-    return WouldSpill(limit_bytes, found.results, found.size_bytes, int(saved))
+def _would_spill(messages: tuple[Message, ...], settings: Settings) -> tuple[WouldSpill, ...]:
+    layer1 = settings.layer1
+    limits = list(dict.fromkeys([layer1.single_limit_bytes, *FORECAST_LIMITS_BYTES]))
+    return tuple(
+        WouldSpill(limit, found.results, found.size_bytes, _tokens_saved(found, settings))
+        for limit, found in zip(limits, forecasts(messages, layer1, limits), strict=True)
+    )
 
 
-def layer1_note(plan: Plan, spill_folder: str) -> Layer1Note:
-    """Return a plan as it is printed: each spill, each failure, and the rest counted by reason."""
+def _tokens_saved(found: Forecast, settings: Settings) -> int:
+    """Return about how many tokens go: a preview's head stays for each result."""
+    stays = found.results * settings.layer1.preview_head_bytes
+    return int(max(0, found.size_bytes - stays) / settings.estimator.bytes_per_token)
+
+
+def layer1_note(plan: Plan, path: Callable[[str], str]) -> Layer1Note:
+    """Return a plan as it is printed: spills with the `path` of their files, failures, the rest counted by reason."""
     kept = Counter(keep.reason for keep in plan.keeps)
     return Layer1Note(
         spills=tuple(
@@ -186,7 +192,7 @@ def layer1_note(plan: Plan, spill_folder: str) -> Layer1Note:
                 bytes=spill.result.size_bytes,
                 sha256=spill.sha256,
                 reason=spill.reason,
-                file=f"{spill_folder}/{spill.file}",
+                file=path(spill.file),
                 exchange=spill.exchange,
                 preview_start=spill.starts[:PREVIEW_START_CHARACTERS],
                 round_bytes=spill.round_bytes,

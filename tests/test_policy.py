@@ -2,7 +2,7 @@ from hashlib import sha256
 
 import pytest
 
-from compactctl.policy import Decided, Texts, forecast, make_plan
+from compactctl.policy import Decided, Texts, forecasts, make_plan
 from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
 from tests.builders.messages import answer, result, user
@@ -15,8 +15,13 @@ def text_of(part):
 TEXTS = Texts(text=text_of, path=lambda name: f"/s/{name}", style="seed")
 
 
-def plan(messages, *, single=50_000, round_=200_000, ledger=None, failed=(), head_bytes=100):
-    settings = Layer1(single_limit_bytes=single, round_limit_bytes=round_, preview_head_bytes=head_bytes)
+def plan(messages, *, single=50_000, round_=200_000, ledger=None, failed=(), head_bytes=100, reminder="en"):
+    settings = Layer1(
+        single_limit_bytes=single,
+        round_limit_bytes=round_,
+        preview_head_bytes=head_bytes,
+        preview_wording=reminder,
+    )
     return make_plan(tuple(messages), settings, ledger or {}, TEXTS, SpillNames({}), failed)
 
 
@@ -105,10 +110,11 @@ def test_a_result_without_a_call_is_spilled_by_its_size():
     assert chosen(plan([user(), result("lost", 60_000)])) == [("lost", "single")]
 
 
-def test_the_forecast_tells_from_sizes_what_a_plan_would_do():
-    messages = [answer("a", "b", "c"), result("a", 60_000), result("b", 900), result("c", 800)]
-    settings = Layer1(round_limit_bytes=1_000, preview_head_bytes=10)
-    made = make_plan(tuple(messages), settings, {}, TEXTS, SpillNames({}))
-    told = forecast(tuple(messages), settings)
-    assert (told.results, told.size_bytes) == (2, 60_900)
-    assert len(made.spills) == 2
+@pytest.mark.parametrize("single", [50_000, 850, 100])
+def test_the_forecast_tells_from_sizes_what_a_plan_would_do(single):
+    messages = [answer("a", "b", "c"), result("a", 60_000), result("b", 900), result("c", 800), answer("d")]
+    messages += [result("d", 700), result("e", 5_000, is_preview=True)]
+    made = plan(messages, single=single, round_=1_000, head_bytes=10, reminder="{path}")
+    [told] = forecasts(tuple(messages), Layer1(round_limit_bytes=1_000), [single])
+    assert told.results == len(made.spills) > 0
+    assert told.size_bytes == sum(spill.result.size_bytes for spill in made.spills)

@@ -38,6 +38,12 @@ AGENT_SHARE = 1 / 5
 PLAIN_SHARE = 1 / 2
 """Provider messages are more than this share of the objects."""
 
+FIRST_LOOK_RECORDS = 16
+"""So many records are enough where an agent's format has at least `CLEAR_SHARE` of them and no other program any."""
+
+CLEAR_SHARE = 3 / 4
+
+FIRST_LINE_BYTES = 64 << 10
 HEAD_RECORDS = 200
 HEAD_BYTES = 4 << 20
 """Recognition looks at this much, and goes on to the end only while nothing was recognised."""
@@ -90,6 +96,13 @@ class _Claims:
         return None
 
 
+    def clear_winner(self) -> Format | None:
+        """Return the agent's format that nobody else disputes; None where more must be seen."""
+        best = max(FORMATS, key=lambda name: self.by_format[name])
+        is_clear = self.by_format[best] >= self.objects * CLEAR_SHARE and not self.by_other
+        return FORMATS[best] if is_clear and best not in PLAIN else None
+
+
 def recognise(document: Document) -> Format | None:
     """Return the format that a document is in; None where none is certain.
 
@@ -101,7 +114,11 @@ def recognise(document: Document) -> Format | None:
     found: Format | None = None
     for count, size, record in _objects(document):
         claims.note(record)
-        if count >= HEAD_RECORDS or size >= HEAD_BYTES:
+        if count == FIRST_LOOK_RECORDS:
+            found = claims.clear_winner()
+            if found is not None:
+                break
+        elif count >= HEAD_RECORDS or size >= HEAD_BYTES:
             found = claims.winner()
             if found is not None:
                 break
@@ -138,6 +155,9 @@ def _is_a_record_a_line(document: Document) -> bool:
 
     A JSON document over several lines, whole or damaged, is not, though some of its lines may look like records.
     """
+    first_line, newline, _ = document.slice(0, FIRST_LINE_BYTES).removeprefix(BYTE_ORDER_MARK).partition(b"\n")
+    if newline and _is_record(first_line):
+        return True
     head = document.slice(0, HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
     lines = [line for line in head.split(b"\n") if line.strip(b"\0 \t\r")]
     if not lines or _is_record(lines[0]):
