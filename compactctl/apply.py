@@ -307,7 +307,7 @@ def _texts(document: Document, paths: store.Paths, format_: Format, layer1: Laye
 def _described(job: Job, item: Planned, status: Status) -> Outcome:
     made = views.outcome(job.session, item.sized, item.tokens_after)
     made.status = status
-    made.layer1 = views.layer1_note(item.plan, f"{job.paths.folder.name}/{store.SPILL_FOLDER}")
+    made.layer1 = views.layer1_note(item.plan, job.paths.spill_path)
     if item.plan.spills:
         made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
     return made

@@ -50,7 +50,7 @@ class Tokens(Struct, frozen=True):
 
 
 class SpillNote(Struct, frozen=True):
-    """One spill: planned, or done. `file` is relative to the folder of the output session."""
+    """One spill: planned, or done. `file` is its full path."""
 
     call_id: str
     tool: str
