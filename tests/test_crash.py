@@ -102,7 +102,7 @@ def completes(folder, path, source):
     """Assert that the next run completes, leaves nothing temporary, and can be undone."""
     batch = run.spill([str(path)], APPLY)
     assert batch.exit_code == 0, batch.outcomes[0].error
-    assert [p for p in folder.rglob("*.part")] == []
+    assert list(folder.rglob("*.part")) == []
     assert run.verify([str(folder)], Options()).exit_code == 0
     run.restore([str(folder)], APPLY)
     restored = folder / "s.restored.jsonl"

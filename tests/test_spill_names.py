@@ -85,7 +85,9 @@ def test_no_two_texts_share_a_name_on_any_file_system(texts):
     names = SpillNames({})
     given_names = [names.assign(call_id, digest).casefold() for call_id, digest in texts]
     shared = [name for name in given_names if given_names.count(name) > 1]
-    by_name = {name: {digest for (_, digest), n in zip(texts, given_names, strict=True) if n == name} for name in shared}
+    by_name = {
+        name: {digest for (_, digest), n in zip(texts, given_names, strict=True) if n == name} for name in shared
+    }
     assert all(len(digests) == 1 for digests in by_name.values())
 
 

@@ -12,7 +12,11 @@ def big_chat(sizes=(60_000, 10, 70_000), *, call_ids=None):
 
 def call(call_id):
     function = {"name": "run", "arguments": '{"command":"make"}'}
-    return {"role": "assistant", "content": None, "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
 
 
 def text(size):
