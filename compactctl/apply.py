@@ -319,6 +319,7 @@ def _written(job: Job, size_after: int, checks: Checks, failures: Sequence[Failu
     for item in job.planned:
         made = _described(job, item, status)
         made.checks = checks.held
+        made.resume = views.resume_note(job.session.read.format, str(job.paths.session))
         made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
         outcomes.append(made)
     outcomes[0].bytes = Bytes(job.session.document.size_bytes, size_after, beside)

@@ -91,6 +91,13 @@ class Output(Struct, frozen=True):
     spill_dir: str
 
 
+class ResumeNote(Struct, frozen=True):
+    """How the agent goes on in what was written: a command for a shell, or null and the reason."""
+
+    command: str | None
+    remark: str
+
+
 class BigResult(Struct, frozen=True):
     """One of the biggest tool results; `why` says why it would or would not be spilled."""
 
@@ -179,6 +186,8 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     """(`verify`, `restore`) each check by name, and whether it held."""
     findings: tuple[FindingNote, ...] = ()
     output: Output | None = None
+    resume: ResumeNote | UnsetType = UNSET
+    """Where a session was written that an agent may resume."""
     notes: tuple[str, ...] = ()
     """Sentences a person should read: the resume command, what could not be done and why."""
     exit_code: int = 0

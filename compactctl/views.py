@@ -1,14 +1,17 @@
 """What is said about one session: transcripts and plans made into the values that outputs print."""
 
+import os
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import estimators, windows
 from compactctl.estimators import Estimator
 from compactctl.findings import Finding
+from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure
 from compactctl.model import Message, Transcript, context_bytes
 from compactctl.options import Options
@@ -22,6 +25,7 @@ from compactctl.outcome import (
     KeepCounts,
     Layer1Note,
     Outcome,
+    ResumeNote,
     SideRunNote,
     SpillNote,
     Tokens,
@@ -178,6 +182,14 @@ def _tokens_saved(found: Forecast, settings: Settings) -> int:
     """Return about how many tokens go: a preview's head stays for each result."""
     stays = found.results * settings.layer1.preview_head_bytes
     return int(max(0, found.size_bytes - stays) / settings.estimator.bytes_per_token)
+
+
+def resume_note(format_: Format, path: str) -> ResumeNote | UnsetType:
+    """Return how the agent resumes the session at this path; nothing for a format without an agent."""
+    way = format_.resume(os.path.abspath(path))
+    if not way.words and not way.remark:
+        return UNSET
+    return ResumeNote(shlex.join(way.words) if way.words else None, way.remark)
 
 
 def layer1_note(plan: Plan, path: Callable[[str], str]) -> Layer1Note:

@@ -18,6 +18,16 @@ class Spilled(Struct, frozen=True):
     """The short text that stands in the copies which the model never sees."""
 
 
+class Resume(Struct, frozen=True):
+    """How an agent goes on in a session file that stands anywhere: the words of a command, and a remark.
+
+    Without words the agent can't resume from there, and the remark says why.
+    """
+
+    words: tuple[str, ...] = ()
+    remark: str = ""
+
+
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
@@ -55,4 +65,8 @@ class Format(Protocol):
 
         Empty for agents that ignore what was recorded (research: clients, finding A).
         """
+        ...
+
+    def resume(self, path: str) -> Resume:
+        """Return how the agent resumes the session file at this full path, as tried with the agent itself."""
         ...

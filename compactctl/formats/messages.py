@@ -21,7 +21,7 @@ from compactctl.document import Document, Edit, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Spilled
+from compactctl.formats.interface import Resume, Spilled
 from compactctl.model import (
     Message,
     Opaque,
@@ -188,6 +188,10 @@ class MessageLines(Struct, frozen=True):
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: no agent decides by what such a file recorded."""
         return []
+
+    def resume(self, path: str) -> Resume:
+        """Return nothing: a log of messages has no agent of its own."""
+        return Resume()
 
 
 def _read_conversation(session: "_Session", line: _Line, record: Record[_Line]) -> "_Session":

@@ -38,7 +38,7 @@ from compactctl.document import Document, Edit, Place, Record, Replace, read_jso
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Spilled
+from compactctl.formats.interface import Resume, Spilled
 from compactctl.model import (
     Compaction,
     Copy,
@@ -254,6 +254,10 @@ class PiSession(Struct, frozen=True):
             for name, value in wanted.items()
             if name in counts and counts[name] != value
         ]
+
+    def resume(self, path: str) -> Resume:
+        """Return the command that opens a session by its path."""
+        return Resume(("pi", "--session", path))
 
 
 FORMAT = PiSession()

@@ -3,7 +3,6 @@
 Every text that comes from a session goes through `visible` or `clipped` here; nothing else is printed raw.
 """
 
-import os
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -22,16 +21,6 @@ BIGGEST_SHOWN = 6
 FINDINGS_SHOWN = 12
 
 _COLORS = {"error": "31", "failed": "31", "warning": "33", "bold": "1"}
-
-_RESUME: dict[str, tuple[tuple[str, ...], str]] = {
-    "claude-code": (
-        ("claude", "--resume", "PATH", "--fork-session"),
-        "(without --fork-session, Claude Code goes on writing to the original session)",
-    ),
-    "codex": ((), "not from here: codex finds sessions by id in its own folder, and finds the original"),
-    "pi": (("pi", "--session", "PATH"), ""),
-}
-"""How each agent resumes a copy that stands anywhere, as tried with the agents themselves."""
 
 Page = list[str]
 
@@ -213,17 +202,19 @@ def _undo(outcome: Outcome) -> Page:
     undo = shlex.join(["compactctl", "restore", outcome.output.session])
     return [
         *labelled("disk", [f"+{more}; the session itself stays as it is"]),
-        *labelled("resume", _resume(outcome.format, outcome.output.session)),
+        *labelled("resume", _resume(outcome)),
         *labelled("undo", [visible(undo)]),
     ]
 
 
-def _resume(format_name: str | None, session: str) -> Page:
+def _resume(outcome: Outcome) -> Page:
     """Return the command that resumes a session in its agent, or why there is none."""
-    command, remark = _RESUME.get(format_name or "", ((), ""))
-    path = os.path.abspath(session)
-    said = [visible(shlex.join(path if word == "PATH" else word for word in command))] if command else []
-    return [*said, remark]
+    way = outcome.resume
+    if way is UNSET:
+        return []
+    if way.command is None:
+        return [visible(way.remark)]
+    return [visible(way.command), *([f"({visible(way.remark)})"] if way.remark else [])]
 
 
 def _bytes(details: Details) -> Page:

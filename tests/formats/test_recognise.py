@@ -204,3 +204,17 @@ def test_real_files_are_claimed_by_their_own_format_alone(corpus):
         if name != own.get(path.parent.name):
             found[path.parent.name, name] += 1
     assert found == odd
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("claude-code", ("claude", "--resume", "/s.jsonl", "--fork-session")),
+        ("pi", ("pi", "--session", "/s.jsonl")),
+        ("codex", ()),
+        ("anthropic", ()),
+        ("chat", ()),
+    ],
+)
+def test_each_agent_is_resumed_its_own_way(name, command):
+    assert formats.FORMATS[name].resume("/s.jsonl").words == command

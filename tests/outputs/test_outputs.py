@@ -2,11 +2,11 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
-from compactctl.outcome import Batch, FindingNote
+from compactctl.outcome import Batch, FindingNote, ResumeNote
 from compactctl.outputs import OUTPUTS, View, load
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
@@ -162,25 +162,29 @@ to write it: compactctl spill a.jsonl --apply
     )
 
 
-def test_what_was_applied_says_how_to_undo_it():
-    lines = printed("table", batch(spilled(status="applied"), command="spill")).splitlines()
+RESUME = ResumeNote("claude --resume /s/a.compacted.jsonl --fork-session", "without it, it goes elsewhere")
+
+
+def test_what_was_applied_says_how_to_go_on_in_it_and_how_to_undo_it():
+    lines = printed("table", batch(spilled(status="applied", resume=RESUME), command="spill")).splitlines()
     assert (lines[0], lines[-4:]) == (
         "applied and verified",
         [
             "disk      +411 kB; the session itself stays as it is",
-            f"resume    claude --resume {Path('a.compacted.jsonl').absolute()} --fork-session",
-            "          (without --fork-session, Claude Code goes on writing to the original session)",
+            "resume    claude --resume /s/a.compacted.jsonl --fork-session",
+            "          (without it, it goes elsewhere)",
             "undo      compactctl restore a.compacted.jsonl",
         ],
     )
 
 
 @pytest.mark.parametrize(
-    "name, said", [("pi", "resume    pi --session "), ("codex", "resume    not from here"), ("chat", "undo ")]
+    ("resume", "said"),
+    [(ResumeNote(None, "not from here"), "resume    not from here"), (UNSET, "disk ")],
 )
-def test_each_agent_is_resumed_its_own_way(name, said):
-    made = batch(spilled(status="applied", format=name), command="spill")
-    assert any(line.startswith(said) for line in printed("table", made).splitlines()[-3:])
+def test_what_cannot_be_resumed_says_why(resume, said):
+    made = batch(spilled(status="applied", resume=resume), command="spill")
+    assert printed("table", made).splitlines()[-2].startswith(said)
 
 
 def test_many_sessions_are_a_line_each_in_input_order_with_subagents_under_their_parent():

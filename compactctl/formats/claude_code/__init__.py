@@ -43,7 +43,7 @@ from compactctl.formats.claude_code.context import Context, read_context
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Spilled
+from compactctl.formats.interface import Resume, Spilled
 from compactctl.model import (
     Compaction,
     Message,
@@ -103,6 +103,11 @@ class ClaudeCode:
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
         return []
+
+    def resume(self, path: str) -> Resume:
+        """Return the command that opens a session by its path, and what happens without its last word."""
+        words = ("claude", "--resume", path, "--fork-session")
+        return Resume(words, "without --fork-session, Claude Code goes on writing to the original session")
 
 
 FORMAT = ClaudeCode()

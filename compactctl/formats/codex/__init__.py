@@ -38,7 +38,7 @@ from compactctl.document import Document, Edit, Place, Replace, write_json
 from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Spilled
+from compactctl.formats.interface import Resume, Spilled
 from compactctl.model import Transcript
 
 
@@ -79,6 +79,10 @@ class Codex(Struct, frozen=True):
                 names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
                 return [Replace(place.at(name), write_json(tokens_after)) for name in names]
         return []
+
+    def resume(self, path: str) -> Resume:
+        """Return why there is none: by name or path, Codex silently starts a new session."""
+        return Resume((), "not from here: codex finds sessions by id in its own folder, and finds the original")
 
 
 FORMAT = Codex()
