@@ -28,6 +28,27 @@ class Resume(Struct, frozen=True):
     remark: str = ""
 
 
+class SideFile(Struct, frozen=True):
+    """A file or folder beside a session that belongs to it: where it is, and where a new session's copy goes.
+
+    Both relative to the folder of the session file. `rewrite_id` says that lines in it name the session too.
+    """
+
+    source: str
+    target: str
+    rewrite_id: bool = False
+
+
+class NewSession(Struct, frozen=True):
+    """A session under another id: the edits that make it so, its file name, and what it takes along."""
+
+    session_id: str
+    name: str
+    """The file's name, as its agent would name it."""
+    edits: tuple[Edit, ...]
+    side_files: tuple[SideFile, ...] = ()
+
+
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
@@ -64,6 +85,22 @@ class Format(Protocol):
         """Return the edits that set the one usage record by which this agent decides to compact on resume.
 
         Empty for agents that ignore what was recorded (research: clients, finding A).
+        """
+        ...
+
+    def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
+        """Return the edits that take out what the model never sees: every copy of a result larger than the limit,
+        and progress that the agent does not need, its chain re-linked.
+
+        `path` is where the originals go, for the note that stands in their place. No edit touches the effective
+        context. Empty where the format has no such copies.
+        """
+        ...
+
+    def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+        """Return the session under a new id that is derived from `seed` (the digest of the source), not random.
+
+        `name` is the source's file name. None where the format knows no sessions with ids of their own.
         """
         ...
 

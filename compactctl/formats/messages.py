@@ -21,7 +21,7 @@ from compactctl.document import Document, Edit, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Resume, Spilled
+from compactctl.formats.interface import NewSession, Resume, Spilled
 from compactctl.model import (
     Message,
     Opaque,
@@ -188,6 +188,14 @@ class MessageLines(Struct, frozen=True):
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: no agent decides by what such a file recorded."""
         return []
+
+    def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
+        """Return nothing: such a file holds no copy that a model is not sent."""
+        return []
+
+    def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+        """Return None: such a file has no id of its own."""
+        return None
 
     def resume(self, path: str) -> Resume:
         """Return nothing: a log of messages has no agent of its own."""

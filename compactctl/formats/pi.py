@@ -38,7 +38,7 @@ from compactctl.document import Document, Edit, Place, Record, Replace, read_jso
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Resume, Spilled
+from compactctl.formats.interface import NewSession, Resume, Spilled
 from compactctl.model import (
     Compaction,
     Copy,
@@ -254,6 +254,14 @@ class PiSession(Struct, frozen=True):
             for name, value in wanted.items()
             if name in counts and counts[name] != value
         ]
+
+    def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
+        """Return nothing: such a file holds no copy that a model is not sent."""
+        return []
+
+    def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+        """Return None: such a file has no id of its own."""
+        return None
 
     def resume(self, path: str) -> Resume:
         """Return the command that opens a session by its path."""

@@ -43,7 +43,7 @@ from compactctl.formats.claude_code.context import Context, read_context
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Resume, Spilled
+from compactctl.formats.interface import NewSession, Resume, Spilled
 from compactctl.model import (
     Compaction,
     Message,
@@ -103,6 +103,14 @@ class ClaudeCode:
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
         return []
+
+    def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
+        """Return nothing: such a file holds no copy that a model is not sent."""
+        return []
+
+    def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+        """Return None: such a file has no id of its own."""
+        return None
 
     def resume(self, path: str) -> Resume:
         """Return the command that opens a session by its path, and what happens without its last word."""

@@ -38,7 +38,7 @@ from compactctl.document import Document, Edit, Place, Replace, write_json
 from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import Resume, Spilled
+from compactctl.formats.interface import NewSession, Resume, Spilled
 from compactctl.model import Transcript
 
 
@@ -79,6 +79,14 @@ class Codex(Struct, frozen=True):
                 names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
                 return [Replace(place.at(name), write_json(tokens_after)) for name in names]
         return []
+
+    def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
+        """Return nothing: such a file holds no copy that a model is not sent."""
+        return []
+
+    def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+        """Return None: such a file has no id of its own."""
+        return None
 
     def resume(self, path: str) -> Resume:
         """Return why there is none: by name or path, Codex silently starts a new session."""
