@@ -11,14 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from compactctl import __version__, originals, receipt, store, verify, views
-from compactctl.document import Document, Place, Splice
+from compactctl.document import Document, Splice
 from compactctl.errors import NoReceipt, OutputChanged, SourceChanged, SpillFailed, VerifyError
 from compactctl.formats.edits import result_text
 from compactctl.formats.interface import Format
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Outcome, Output, Problem, Status
 from compactctl.plan import Failure, Plan
-from compactctl.policy import Ledger, Texts, make_plan
+from compactctl.policy import DecisionKey, Ledger, Texts, make_plan
 from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
 from compactctl.rewrite import planned_messages, spill_edits
 from compactctl.session import Read, Session, receipt_at, reread
@@ -72,7 +72,7 @@ def _plan(job: Job, failures: Sequence[Failure]) -> None:
     names = SpillNames(store.existing_spills(job.paths.spills))
     texts = _texts(session.document, job.paths, session.read.format, options.settings.layer1)
     receipts = _receipts(job)
-    failed = {failure.place for failure in failures}
+    failed = {(failure.exchange, failure.call_id) for failure in failures}
     job.planned = []
     for transcript in session.read.transcripts:
         sized = views.size(session, transcript, options)
@@ -156,7 +156,6 @@ def _spill_failures(job: Job, item: Planned) -> list[Failure]:
                     planned.exchange,
                     planned.line,
                     str(error),
-                    planned.result.place,
                     item.sized.transcript.index,
                 )
             )
@@ -238,7 +237,7 @@ def _session_note(item: Planned) -> SessionNote:
 
 def _checked(job: Job, made: Receipt, session_file: store.Candidate, originals_file: store.Candidate) -> Checks:
     """Return the checks on what lies on disk. Raises VerifyError where one of them fails."""
-    failed = {failure.place for plan in job.plans for failure in plan.failures}
+    failed = {(failure.exchange, failure.call_id) for plan in job.plans for failure in plan.failures}
     with store.reading(str(session_file.written)) as source, store.reading(str(originals_file.written)) as kept:
         document, result = reread(source, job.session.path, job.session.read.format)
         _, splices = originals.read(kept, str(originals_file.written))
@@ -281,7 +280,7 @@ def _is_in_place(paths: store.Paths, made: Receipt, encoded: bytes) -> bool:
 
 
 def replan(
-    document: Document, read: Read, made: Receipt, paths: store.Paths, failed: Collection[Place] = ()
+    document: Document, read: Read, made: Receipt, paths: store.Paths, failed: Collection[DecisionKey] = ()
 ) -> list[Plan]:
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
     layer1 = made.settings.layer1

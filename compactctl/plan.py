@@ -5,10 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from compactctl.document import Place
 from compactctl.model import ToolResult
 
-SpillReason = Literal["single", "round"]
+SpillReason = Literal["single", "round", "target"]
 
 
 class Spill(Struct, frozen=True):
@@ -19,7 +18,7 @@ class Spill(Struct, frozen=True):
     line: int
     reason: SpillReason
     round_bytes: int
-    """What the results of the round came to when this one was chosen; 0 for `single`."""
+    """What the results of the round came to when this one was chosen; 0 for the other reasons."""
     sha256: str
     """Of the text in UTF-8."""
     file: str
@@ -49,7 +48,6 @@ class Failure(Struct, frozen=True):
     exchange: str
     line: int
     error: str
-    place: Place
     session_index: int | None
     """Which conversation of the file it belongs to, where there are several."""
 

@@ -48,18 +48,30 @@ class Texts(Struct, frozen=True):
     """`seed` or `native`."""
 
 
+class Target(Struct, frozen=True):
+    """What the context is to be brought down to, beyond the limits, and how to tell where it stands."""
+
+    tokens: int
+    tokens_after: Callable[[Collection[Spill]], int]
+    """The context's tokens once these spills are made, exactly."""
+    bytes_per_token: float
+    """Roughly what a token takes, to know when an exact figure is worth its cost."""
+
+
 def make_plan(
     messages: tuple[Message, ...],
     settings: Layer1,
     ledger: Ledger,
     texts: Texts,
     names: SpillNames,
-    failed: Collection[Place] = (),
+    failed: Collection[DecisionKey] = (),
+    target: Target | None = None,
 ) -> Plan:
     """Return a decision for every result of the context.
 
-    First each result over the single limit, then each round over its limit, largest first. `failed` are results
-    whose spill was tried and did not work: they stay, and count in their round.
+    First each result over the single limit, then each round over its limit, largest first; then, where there is
+    a target, further over the whole context, largest first, until it is not above it. `failed` are results whose
+    spill was tried and did not work: they stay, and count in their round.
     """
     maker = _Maker(settings, ledger, texts, names, failed)
     paired = pair(messages)
@@ -67,6 +79,8 @@ def make_plan(
         maker.consider_single(item, messages[item.message_index].line)
     for turn in rounds(messages):
         maker.consider_round(turn.results, messages)
+    if target is not None:
+        maker.consider_target(paired, messages, target)
     return Plan(
         spills=tuple(maker.spills[item.result.place] for item in paired if item.result.place in maker.spills),
         keeps=tuple(
@@ -122,7 +136,7 @@ class _Maker:
         ledger: Ledger,
         texts: Texts,
         names: SpillNames,
-        failed: Collection[Place],
+        failed: Collection[DecisionKey],
     ) -> None:
         self.spills: dict[Place, Spill] = {}
         self._reasons: dict[Place, str] = {}
@@ -181,10 +195,25 @@ class _Maker:
             if self._try(item, messages[item.message_index].line, "round", total):
                 total -= item.result.size_bytes
 
+    def consider_target(self, paired: list[Paired], messages: tuple[Message, ...], target: Target) -> None:
+        """Spill on, whatever an earlier run kept, until the target is met or nothing is left that would help."""
+        tokens = target.tokens_after(self.spills.values())
+        saved_bytes = 0
+        for item in sorted(paired, key=lambda item: -item.result.size_bytes):
+            if tokens - saved_bytes / target.bytes_per_token <= target.tokens:
+                tokens, saved_bytes = target.tokens_after(self.spills.values()), 0
+                if tokens <= target.tokens:
+                    return
+            place = item.result.place
+            if place in self.spills or place in self._previews:
+                continue
+            if self._try(item, messages[item.message_index].line, "target", 0):
+                saved_bytes += item.result.size_bytes - len(self.spills[place].preview.encode())
+
     def _try(self, item: Paired, line: int, reason: SpillReason, round_bytes: int) -> bool:
         """Plan one spill; return False, with the reason noted, where it failed before or would save nothing."""
         result = item.result
-        if result.place in self._failed:
+        if _key(item) in self._failed:
             self._reasons[result.place] = "its spill failed"
             return False
         text = self._texts.text(result)

@@ -2,7 +2,7 @@ from hashlib import sha256
 
 import pytest
 
-from compactctl.policy import Decided, Texts, forecasts, make_plan
+from compactctl.policy import Decided, Target, Texts, forecasts, make_plan
 from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
 from tests.builders.messages import answer, result, user
@@ -70,8 +70,7 @@ def test_a_preview_is_never_spilled_and_does_not_count():
 
 def test_a_result_whose_spill_failed_stays_and_counts_in_its_round():
     messages = [answer("a", "b"), result("a", 600), result("b", 500)]
-    failed = messages[1].result.place
-    made = plan(messages, single=1_000, round_=1_000, head_bytes=10, failed=[failed])
+    made = plan(messages, single=1_000, round_=1_000, head_bytes=10, failed=[("#1", "a")])
     assert chosen(made) == [("b", "round")]
     assert [keep.reason for keep in made.keeps] == ["its spill failed"]
 
@@ -118,3 +117,30 @@ def test_the_forecast_tells_from_sizes_what_a_plan_would_do(single):
     [told] = forecasts(tuple(messages), Layer1(round_limit_bytes=1_000), [single])
     assert told.results == len(made.spills) > 0
     assert told.size_bytes == sum(spill.result.size_bytes for spill in made.spills)
+
+
+@pytest.mark.parametrize(
+    ("target", "spilled"),
+    [
+        (30_000, []),
+        (26_000, ["b"]),
+        (18_000, ["b", "c"]),
+        (1_000, ["a", "b", "c", "d"]),  # as far as it goes: e would not get smaller
+    ],
+)
+def test_a_target_spills_on_over_the_whole_context_largest_first(target, spilled):
+    sizes = {"a": 4_000, "b": 40_000, "c": 30_000, "d": 5_000, "e": 200}
+    messages = tuple(m for call_id, size in sizes.items() for m in (answer(call_id), result(call_id, size)))
+    measured = []
+
+    def tokens_after(spills):
+        measured.append(len(spills))
+        saved = sum(spill.result.size_bytes - len(spill.preview) for spill in spills)
+        return (105_000 - saved) * 2 // 7
+
+    goal = Target(target, tokens_after, 3.5)
+    keeps = {(f"#{n}", call_id): Decided(False) for n, call_id in enumerate(sizes, 1)}
+    made = make_plan(messages, Layer1(preview_head_bytes=100), keeps, TEXTS, SpillNames({}), target=goal)
+    assert [spill.result.call_id for spill in made.spills] == spilled
+    assert {spill.reason for spill in made.spills} <= {"target"}
+    assert len(measured) <= 3
