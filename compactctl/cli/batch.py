@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from compactctl.cli import options as opt
 from compactctl.cli import streams
+from compactctl.cli.groups import Finding, Reading, Setting, Showing, Writing
 from compactctl.errors import WriteError
 
 if TYPE_CHECKING:
@@ -17,40 +17,26 @@ if TYPE_CHECKING:
     from compactctl.outcome import Batch, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How the result is shown, by the options that every command has."""
+def execute(
+    command: str,
+    paths: list[str],
+    finding: Finding,
+    shown: Showing,
+    *,
+    reading: Reading | None = None,
+    setting: Setting | None = None,
+    writing: Writing | None = None,
+) -> NoReturn:
+    """Run a command over its paths, print the result, and leave with its exit code.
 
-    output: str
-    color: str
-    quiet: bool
-    verbose: bool
-    debug: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be done, by the options that a command has; a default stands for one that it lacks."""
-
-    from_format: str = "auto"
-    estimator: str = "heuristic"
-    anchored: bool = True
-    window: str | None = None
-    model: str | None = None
-    assignments: Sequence[str] = ()
-    apply: bool = False
-    out: str | None = None
-    allow_empty: bool = False
-
-
-def execute(command: str, paths: list[str], wanted: Wanted, shown: Shown, jobs: str | None) -> NoReturn:
-    """Run a command over its paths, print the result, and leave with its exit code."""
+    A group of options that the command lacks stands for their defaults.
+    """
     from compactctl import outputs, run
 
     opt.one_of(shown.output, outputs.OUTPUTS, "output")
     opt.one_of(shown.color, opt.COLORS, "--color")
-    sessions_at_once = opt.jobs(jobs)
-    options = _options(wanted, shown.debug)
+    sessions_at_once = opt.jobs(finding.jobs)
+    options = _options(finding, reading or Reading(), setting or Setting(), writing or Writing(), shown)
     output = outputs.load(shown.output)
     progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
 
@@ -88,27 +74,27 @@ def print_result(text: str, encoding: str | None) -> None:
         raise WriteError(f"standard output: {error.strerror or error}") from None
 
 
-def _options(wanted: Wanted, debug: bool) -> "Options":
+def _options(finding: Finding, reading: Reading, setting: Setting, writing: Writing, shown: Showing) -> "Options":
     from compactctl.formats import FORMATS
     from compactctl.options import Options
     from compactctl.settings import Settings, with_changes
 
-    opt.one_of(wanted.from_format, ["auto", *FORMATS], "format")
+    opt.one_of(reading.from_format, ["auto", *FORMATS], "format")
     return Options(
-        format=None if wanted.from_format == "auto" else wanted.from_format,
-        estimator=wanted.estimator,
-        anchored=wanted.anchored,
-        window_tokens=opt.tokens(wanted.window, "--window"),
-        model=wanted.model,
-        settings=with_changes(Settings(), wanted.assignments),
-        apply=wanted.apply,
-        out=wanted.out,
-        allow_empty=wanted.allow_empty,
-        debug=debug,
+        format=None if reading.from_format == "auto" else reading.from_format,
+        estimator=reading.estimator,
+        anchored=reading.anchored,
+        window_tokens=opt.tokens(reading.window, "--window"),
+        model=reading.model,
+        settings=with_changes(Settings(), setting.assignments or ()),
+        apply=writing.apply,
+        out=writing.out,
+        allow_empty=finding.allow_empty,
+        debug=shown.debug,
     )
 
 
-def _say(batch: "Batch", shown: Shown) -> None:
+def _say(batch: "Batch", shown: Showing) -> None:
     """Say on standard error what failed and, unless quiet, what else deserves a look."""
     from compactctl.outputs.safe import visible
 

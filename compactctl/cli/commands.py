@@ -7,7 +7,8 @@ import typer
 
 from compactctl import __version__
 from compactctl.cli import options as opt
-from compactctl.cli.batch import Shown, Wanted, execute, print_result
+from compactctl.cli.batch import execute, print_result
+from compactctl.cli.groups import Finding, Reading, Setting, Showing, Writing, spread
 from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -24,7 +25,12 @@ app = typer.Typer(
 
 def _command(group: str, short: str) -> Callable[[Command], Command]:
     """Return what makes a function a command of a group; `short` is what the first screen says of it."""
-    return app.command(cls=CommandHelp, rich_help_panel=group, short_help=short)
+
+    def add(command: Command) -> Command:
+        app.command(cls=CommandHelp, rich_help_panel=group, short_help=short)(spread(command))
+        return command
+
+    return add
 
 
 def _version(wanted: bool) -> None:
@@ -43,102 +49,41 @@ def root(
         print_result(context.get_help(), None)
 
 
-@app.command(
-    cls=CommandHelp,
-    rich_help_panel=LOOK,
-    short_help="what is in a session, how full its context is, what could be saved",
-)
-def inspect(
-    paths: opt.Paths,
-    from_format: opt.From = "auto",
-    output: opt.Output = "table",
-    estimator: opt.Estimator = "heuristic",
-    anchored: opt.Anchor = True,
-    window: opt.Window = None,
-    model: opt.Model = None,
-    assignments: opt.Set = None,
-    jobs: opt.Jobs = None,
-    allow_empty: opt.AllowEmpty = False,
-    color: opt.Color = "auto",
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
-    debug: opt.Debug = False,
-) -> None:
+@_command(LOOK, "what is in a session, how full its context is, what could be saved")
+def inspect(paths: opt.Paths, reading: Reading, setting: Setting, finding: Finding, showing: Showing) -> None:
     """Show what is in each session: format, model and messages, how full its context is and how that is known,
     where the bytes are, the biggest tool results, what Layer 1 would spill, and what is damaged. Reads only.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
-    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), allow_empty=allow_empty)
-    execute("inspect", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+    execute("inspect", paths, finding, showing, reading=reading, setting=setting)
 
 
 @_command(LOOK, "tokens by estimator, beside what the provider recorded")
 def estimate(
-    paths: opt.Paths,
-    apply: opt.Apply = False,
-    out: opt.Out = None,
-    from_format: opt.From = "auto",
-    output: opt.Output = "table",
-    estimator: opt.Estimator = "heuristic",
-    anchored: opt.Anchor = True,
-    window: opt.Window = None,
-    model: opt.Model = None,
-    assignments: opt.Set = None,
-    jobs: opt.Jobs = None,
-    allow_empty: opt.AllowEmpty = False,
-    color: opt.Color = "auto",
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
-    debug: opt.Debug = False,
+    paths: opt.Paths, writing: Writing, reading: Reading, setting: Setting, finding: Finding, showing: Showing
 ) -> None:
     """Count the tokens that the model would see if the session were resumed, by each estimator, beside the usage
     that the provider recorded. With --apply the figures are also written to STEM.estimate.json.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
-    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), apply, out, allow_empty)
-    execute("estimate", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+    execute("estimate", paths, finding, showing, reading=reading, setting=setting, writing=writing)
 
 
 @_command(LOOK, "is a compacted session whole")
-def verify(
-    paths: opt.Paths,
-    output: opt.Output = "table",
-    jobs: opt.Jobs = None,
-    allow_empty: opt.AllowEmpty = False,
-    color: opt.Color = "auto",
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
-    debug: opt.Debug = False,
-) -> None:
+def verify(paths: opt.Paths, finding: Finding, showing: Showing) -> None:
     """Check that a compacted session is whole: no problem that its source lacked, every spilled file there with
     its hash, nothing lost, and a second run finds nothing to do. Reads only; exits with 1 where something is wrong.
 
     PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
     """
-    wanted = Wanted(allow_empty=allow_empty)
-    execute("verify", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+    execute("verify", paths, finding, showing)
 
 
 @_command(SMALLER, "move big tool results to files and leave previews")
 def spill(
-    paths: opt.Paths,
-    apply: opt.Apply = False,
-    out: opt.Out = None,
-    from_format: opt.From = "auto",
-    output: opt.Output = "table",
-    estimator: opt.Estimator = "heuristic",
-    anchored: opt.Anchor = True,
-    window: opt.Window = None,
-    model: opt.Model = None,
-    assignments: opt.Set = None,
-    jobs: opt.Jobs = None,
-    allow_empty: opt.AllowEmpty = False,
-    color: opt.Color = "auto",
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
-    debug: opt.Debug = False,
+    paths: opt.Paths, writing: Writing, reading: Reading, setting: Setting, finding: Finding, showing: Showing
 ) -> None:
     """Layer 1: move tool results over a limit to files of their own and leave a preview with the path. Shows the
     plan; --apply writes STEM.compacted.jsonl, the files and a report beside the session. The session itself is
@@ -147,30 +92,17 @@ def spill(
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
     (--apply then needs --out).
     """
-    wanted = Wanted(from_format, estimator, anchored, window, model, assignments or (), apply, out, allow_empty)
-    execute("spill", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+    execute("spill", paths, finding, showing, reading=reading, setting=setting, writing=writing)
 
 
 @_command(UNDO, "the original, byte for byte")
-def restore(
-    paths: opt.Paths,
-    apply: opt.Apply = True,
-    out: opt.Out = None,
-    output: opt.Output = "table",
-    jobs: opt.Jobs = None,
-    allow_empty: opt.AllowEmpty = False,
-    color: opt.Color = "auto",
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
-    debug: opt.Debug = False,
-) -> None:
+def restore(paths: opt.Paths, finding: Finding, showing: Showing, apply: opt.Apply = True, out: opt.Out = None) -> None:
     """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
     the last byte. Writes; --dry-run only checks that it would succeed.
 
     PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
     """
-    wanted = Wanted(apply=apply, out=out, allow_empty=allow_empty)
-    execute("restore", paths, wanted, Shown(output, color, quiet, verbose, debug), jobs)
+    execute("restore", paths, finding, showing, writing=Writing(apply, out))
 
 
 @_command(ALSO, "the session formats that are recognised and read")

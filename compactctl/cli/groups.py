@@ -1,0 +1,90 @@
+"""Options that go together, as one value: a command names the group, and has every option in it.
+
+The groups are in the order in which a help page should list them. Defaults are those of the command line.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast, get_type_hints
+
+from compactctl.cli import options as opt
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """Whether to write, and where."""
+
+    apply: opt.Apply = False
+    out: opt.Out = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How sessions are read and measured."""
+
+    from_format: opt.From = "auto"
+    estimator: opt.Estimator = "heuristic"
+    anchored: opt.Anchor = True
+    window: opt.Window = None
+    model: opt.Model = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where settings come from."""
+
+    assignments: opt.Set = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Which sessions, and how many at once."""
+
+    jobs: opt.Jobs = None
+    allow_empty: opt.AllowEmpty = False
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How the result is shown."""
+
+    output: opt.Output = "table"
+    color: opt.Color = "auto"
+    quiet: opt.Quiet = False
+    verbose: opt.Verbose = False
+    debug: opt.Debug = False
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command as the parser sees it: in place of each parameter that is a group, the options in it."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _parameters(parameter.annotation)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(command)
+    def gathered(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    cast(Any, gathered).__signature__ = signature.replace(parameters=parameters)
+    gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return gathered
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
+        )
+        for field in fields(group)
+    ]
