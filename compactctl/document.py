@@ -195,6 +195,10 @@ class Document:
         """Return the hex digest of the whole file, read in windows."""
         return self.sha256_of(0, self.size_bytes)
 
+    def starts_as(self, size_bytes: int, sha256: str) -> bool:
+        """Return whether the file is one of this size and digest, or has grown from it."""
+        return self.size_bytes >= size_bytes and self.sha256_of(0, size_bytes) == sha256
+
     def sha256_of(self, start: int, end: int) -> str:
         """Return the hex digest of these bytes of the file."""
         digest = hashlib.sha256()

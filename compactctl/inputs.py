@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from compactctl.errors import ReadError
+from compactctl.generations import is_output
 from compactctl.store import COMPACTED, read_error
 
 SESSION_ENDINGS = (".jsonl", ".json", ".jsonl.zst")
@@ -96,12 +97,13 @@ class _Walk:
                 yield from self._folder(entry.path, os.scandir(entry.path), depth + 1)
         elif entry.is_symlink() and entry.is_dir():
             self.problems.append(f"{entry.path}: a link to a folder, too deep to be followed; name it to read it")
-        elif self._is_wanted(entry.name) and entry.is_file():
+        elif self._is_wanted(entry) and entry.is_file():
             yield entry.path
 
-    def _is_wanted(self, name: str) -> bool:
+    def _is_wanted(self, entry: "os.DirEntry[str]") -> bool:
+        name = entry.name
         if self._own_outputs:
-            return name.endswith(OWN_ENDINGS)
+            return name.endswith(OWN_ENDINGS) or is_output(Path(entry.path))
         is_own = f"{COMPACTED}." in name or name.endswith(".estimate.json")
         return name.lower().endswith(SESSION_ENDINGS) and not is_own
 

@@ -18,5 +18,15 @@ class Options(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     apply: bool = False
     out: str | None = None
+    target: str | None = None
+    """`--target`: a number of tokens or a percentage of the window, as it was written."""
+    slim: bool = False
+    place: str = "beside"
+    """Where a result goes: `beside` the source, `in place` of it, or as a `new session`."""
+    backup: str = "zst"
+    """What `in place` keeps of the original: `zst`, `copy` or `none`."""
+    backup_dir: str | None = None
+    check: bool = False
+    discard_new: bool = False
     allow_empty: bool = False
     debug: bool = False

@@ -5,12 +5,16 @@ the order of the new file. It alone gives the original back, whatever else was l
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import heapq
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from compactctl import store
 from compactctl.document import Document, Splice
 from compactctl.errors import NoReceipt
 from compactctl.receipt import FileNote
@@ -29,8 +33,10 @@ class Header(Struct, frozen=True):
 
 
 class Stretch(Struct, frozen=True, omit_defaults=True):
-    """`length` bytes at `offset` of the new file stand where `raw` (or `base64`, if it is not UTF-8) stood."""
+    """`length` bytes at `offset` of the new file stand where `raw` (or `base64`, if it is not UTF-8) stood, which
+    was at `source` of the original."""
 
+    source: int
     offset: int
     length: int
     raw: str | None = None
@@ -43,25 +49,29 @@ class Stretch(Struct, frozen=True, omit_defaults=True):
         return (self.raw or "").encode()
 
 
-def lines(header: Header, document: Document, splices: Sequence[Splice]) -> Iterator[bytes]:
-    """Yield the originals file for these splices of the source document, a line at a time."""
+def lines(
+    header: Header, document: Document, splices: Sequence[Splice], without: Collection[Splice] = ()
+) -> Iterator[bytes]:
+    """Yield the originals file for these splices of the source document, a line at a time, `without` some of them."""
     yield msgspec.json.encode(header) + b"\n"
     grown = 0
     for splice in splices:
-        stretch = _stretch(splice.start + grown, len(splice.new), document.slice(splice.start, splice.end))
-        yield msgspec.json.encode(stretch) + b"\n"
+        if splice not in without:
+            original = document.slice(splice.start, splice.end)
+            stretch = _stretch(splice.start, splice.start + grown, len(splice.new), original)
+            yield msgspec.json.encode(stretch) + b"\n"
         grown += len(splice.new) - (splice.end - splice.start)
 
 
-def _stretch(offset: int, length: int, original: bytes) -> Stretch:
+def _stretch(source: int, offset: int, length: int, original: bytes) -> Stretch:
     try:
-        return Stretch(offset, length, raw=original.decode())
+        return Stretch(source, offset, length, raw=original.decode())
     except UnicodeDecodeError:
-        return Stretch(offset, length, base64=base64.b64encode(original).decode())
+        return Stretch(source, offset, length, base64=base64.b64encode(original).decode())
 
 
-def read(source: BinaryIO, name: str) -> tuple[Header, Iterator[Splice]]:
-    """Return the header, and the splices that turn the new file into the original, as they are read.
+def read(source: BinaryIO, name: str) -> tuple[Header, Iterator[Stretch]]:
+    """Return the header, and what turns the new file into the original, as it is read.
 
     Raises NoReceipt, naming the file, where it is not what compaction wrote.
     """
@@ -69,13 +79,7 @@ def read(source: BinaryIO, name: str) -> tuple[Header, Iterator[Splice]]:
     header = _decoded(next(rows, b""), Header, name)
     if header.schema != SCHEMA:
         raise NoReceipt(f"{name}: schema {header.schema}; this version reads {SCHEMA}")
-    return header, _splices(rows, name)
-
-
-def _splices(rows: Iterable[bytes], name: str) -> Iterator[Splice]:
-    for row in rows:
-        stretch = _decoded(row, Stretch, name)
-        yield Splice(stretch.offset, stretch.offset + stretch.length, stretch.original())
+    return header, (_decoded(row, Stretch, name) for row in rows)
 
 
 def _decoded(row: bytes, kind: type[T], name: str) -> T:
@@ -83,3 +87,19 @@ def _decoded(row: bytes, kind: type[T], name: str) -> T:
         return msgspec.json.decode(row, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NoReceipt(f"{name}: damaged: {error}") from None
+
+
+def restored(
+    result: Document, written_bytes: int, whole: Path | None, values: Path | None, copies: Path | None
+) -> Iterator[bytes]:
+    """Yield the original of a compacted session: the `whole` that was kept, or the session's first `written_bytes`
+    with the `values` (and `copies`) put back. Raises NoReceipt where one of the files is damaged."""
+    with contextlib.ExitStack() as files:
+        if whole is not None:
+            source = Document(files.enter_context(store.reading(str(whole))))
+            yield from source.windows(0, source.size_bytes)
+            return
+        kept = [read(files.enter_context(store.reading(str(path))), str(path))[1] for path in (values, copies) if path]
+        stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
+        splices = (Splice(row.offset, row.offset + row.length, row.original()) for row in stretches)
+        yield from result.edited(splices, until=written_bytes)

@@ -34,6 +34,13 @@ class Bytes(Struct, frozen=True):
     beside: int = 0
 
 
+class Disk(Struct, frozen=True):
+    """Bytes on disk before and after: the source, the result, and all that lies beside it."""
+
+    before: int
+    after: int
+
+
 class Tokens(Struct, frozen=True):
     """Tokens of the effective context. `after` equals `before` where nothing is due."""
 
@@ -178,6 +185,8 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     rounds: int | UnsetType = UNSET
     tool_results: int | UnsetType = UNSET
     bytes: Bytes | UnsetType = UNSET
+    disk: Disk | UnsetType = UNSET
+    """Where something was written."""
     tokens: Tokens | UnsetType = UNSET
     layer1: Layer1Note | UnsetType = UNSET
     estimates: dict[str, int | None] | UnsetType = UNSET

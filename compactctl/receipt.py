@@ -74,7 +74,17 @@ class Receipt(Struct, frozen=True):
     sessions: tuple[SessionNote, ...]
     settings: Settings
     checks: dict[str, bool] = {}
+    place: str = "beside"
+    """`beside` the source, `in place` of it, or as a `new session`."""
+    new_session_id: str | None = None
     originals: FileNote | None = None
+    """The values that were replaced, where they were kept one by one."""
+    copies: FileNote | None = None
+    """The same for what `--slim` took out."""
+    backup: FileNote | None = None
+    """The whole original, where it was kept whole: by name, or by full path where it is not beside the session."""
+    generation: int | None = None
+    """Which compaction in place this is, from 1."""
 
 
 def encode(receipt: Receipt) -> bytes:
@@ -133,16 +143,25 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
     for receipt in receipts:
         same_limits = _limits(receipt.settings.layer1) == _limits(limits)
         for session in receipt.sessions:
-            if (session.session_id, session.index) != (transcript.session_id, transcript.index):
+            ids = (session.session_id, receipt.new_session_id or session.session_id)
+            if transcript.session_id not in ids or session.index != transcript.index:
                 continue
             for decision in session.decisions:
                 key = decision.exchange, decision.call_id
                 if decision.fate == "spilled":
-                    reason: SpillReason = "round" if decision.reason == "round" else "single"
-                    found[key] = Decided(True, decision.sha256 or "", decision.preview_sha256 or "", reason)
+                    digests = decision.sha256 or "", decision.preview_sha256 or ""
+                    found[key] = Decided(True, *digests, _spill_reason(decision))
                 elif same_limits and decision.reason == KEPT_UNDER_LIMITS:
                     found.setdefault(key, Decided(False))
     return found
+
+
+def _spill_reason(decision: Decision) -> SpillReason:
+    match decision.reason:
+        case "round" | "target" as reason:
+            return reason
+        case _:
+            return "single"
 
 
 def _limits(layer1: Layer1) -> tuple[int, int]:

@@ -28,6 +28,7 @@ from compactctl.errors import (
     UsageError,
 )
 from compactctl.inputs import Input, Inputs
+from compactctl.job import IN_PLACE, target_tokens
 from compactctl.options import Options
 from compactctl.outcome import Batch, Outcome, Problem
 from compactctl.session import STANDARD_INPUT, opened
@@ -87,6 +88,10 @@ def spill(
     on_outcome: OnOutcome = _unheard,
 ) -> Batch:
     """Plan Layer 1 for each session; with `apply`, write the compacted sessions."""
+    if options.target is not None:
+        target_tokens(options.target, window_tokens=0)
+    if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
+        raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
     found = inputs.find(paths)
     _require_places(paths if options.apply else (), found, options, lambda item: _output(item, options).session)
     return _batch("spill", found, _spill_one, options, jobs, progress, on_outcome)
@@ -163,6 +168,8 @@ def _spill_one(item: Input, options: Options) -> list[Outcome]:
 
 
 def _output(item: Input, options: Options) -> store.Paths:
+    if options.place == IN_PLACE:
+        return store.own_paths(Path(os.path.realpath(item.path)))
     return store.output_paths(Path(item.relative).name, inputs.output_folder(item, options.out))
 
 

@@ -8,13 +8,13 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl import findings, formats, store
+from compactctl import findings, formats, generations, store
 from compactctl.document import Document
-from compactctl.errors import EmptySession, NoReceipt, UnknownFormat
+from compactctl.errors import EmptySession, UnknownFormat
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.model import Transcript
-from compactctl.receipt import Receipt, decode
+from compactctl.receipt import Receipt
 
 STANDARD_INPUT = "-"
 
@@ -48,8 +48,6 @@ class Session(Struct):
     """None for standard input."""
     own_receipt: Receipt | None
     """The receipt that this file is the output of."""
-    own_paths: store.Paths | None
-    """What lies beside it, where its name says that compaction wrote it."""
 
     @property
     def stale_until_line(self) -> int:
@@ -57,9 +55,9 @@ class Session(Struct):
 
         What was counted before our own spills is void. Without a receipt nobody can tell what came after them.
         """
-        if self.own_paths is None:
-            return 0
         if self.own_receipt is None:
+            if not store.is_output_name(self.path):
+                return 0
             has_previews = any(
                 message.result is not None and message.result.is_preview
                 for transcript in self.read.transcripts
@@ -77,12 +75,13 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
         snapshot = None if path == STANDARD_INPUT else store.Snapshot.of(Path(path))
         document = Document(source)
         read = read_document(path, document, format_name)
-        own_paths = None if path == STANDARD_INPUT else store.own_paths(Path(path))
-        receipt = receipt_at(own_paths.report) if own_paths else None
-        if own_paths is not None and receipt is not None:
-            gone = _missing_spills(receipt, own_paths)
+        receipt = None
+        if path != STANDARD_INPUT:
+            own_paths = store.own_paths(Path(path))
+            receipt = generations.own(own_paths, document.starts_as)
+            gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
-        yield Session(path, document, read, snapshot, receipt, own_paths)
+        yield Session(path, document, read, snapshot, receipt)
 
 
 def read_document(path: str, document: Document, format_name: str | None) -> Read:
@@ -102,17 +101,6 @@ def reread(source: BinaryIO, path: str, format_: Format) -> tuple[Document, Read
     """Read a file that was just written, by the format it was written in."""
     document = Document(source)
     return document, read_document(path, document, format_.name)
-
-
-def receipt_at(path: Path) -> Receipt | None:
-    """Return the receipt at this path; None where there is none, or what is there is not one that we can read."""
-    raw = store.read_beside(path)
-    if raw is None:
-        return None
-    try:
-        return decode(raw, str(path))
-    except NoReceipt:
-        return None
 
 
 def _missing_spills(receipt: Receipt, paths: store.Paths) -> list[Finding]:

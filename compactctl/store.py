@@ -7,9 +7,11 @@ free and are never followed through a link.
 
 import contextlib
 import errno
+import glob
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -24,11 +26,13 @@ from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, Writ
 READ_BUFFER_BYTES = 1 << 20
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+PACKING_LEVEL = 3
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 COMPACTED = ".compacted"
 SPILL_FOLDER = "tool-results"
 ORIGINALS = "originals.jsonl"
+COPIES = "copies.jsonl.zst"
 REPORT = ".report.json"
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -53,6 +57,14 @@ class Paths(Struct, frozen=True):
     @property
     def originals(self) -> Path:
         return self.folder / ORIGINALS
+
+    @property
+    def copies(self) -> Path:
+        return self.folder / COPIES
+
+    def numbered(self, kind: str, number: int, ending: str) -> Path:
+        """Return the name of what one compaction in place keeps, e.g. `original.2.jsonl.zst`."""
+        return self.folder / f"{kind}.{number}{ending}"
 
     def spill_path(self, name: str) -> str:
         """Return the full path of a spill file, as a preview names it."""
@@ -85,12 +97,16 @@ def output_paths(name: str, folder: Path) -> Paths:
     return Paths(folder / f"{base}.jsonl", folder / f"{base}{REPORT}", folder / base)
 
 
-def own_paths(session: Path) -> Paths | None:
-    """Return what lies beside a session that compaction wrote; None where the name says that it did not."""
+def own_paths(session: Path) -> Paths:
+    """Return where what belongs to a session lies, if compaction wrote that session (under whatever name)."""
     base = stem(session.name)
-    if not base.endswith(COMPACTED):
-        return None
+    base = base if base.endswith(COMPACTED) else base + COMPACTED
     return Paths(session, session.with_name(base + REPORT), session.with_name(base))
+
+
+def is_output_name(name: str) -> bool:
+    """Return whether a name is one that compaction gives a session written beside its source."""
+    return stem(name).endswith(COMPACTED)
 
 
 # reading -----------------------------------------------------------------------------------------
@@ -136,6 +152,12 @@ def reading(path: str) -> Iterator[BinaryIO]:
         with tempfile.TemporaryFile() as unpacked:
             _unpack(path, source, unpacked)
             yield unpacked
+
+
+def is_packed(path: str) -> bool:
+    """Return whether a file is compressed by zstd."""
+    with open(path, "rb") as source:
+        return source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
 
 
 def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
@@ -212,10 +234,14 @@ def disk_bytes(folder: Path) -> int:
 
 
 class Candidate:
-    """A file being written: complete and synced under a temporary name, then put in place or thrown away."""
+    """A file being written: complete and synced under a temporary name, then put in place or thrown away.
 
-    def __init__(self, path: Path) -> None:
+    `like` is a file whose mode, owner and time of change the new one takes over; else it is for the user alone.
+    """
+
+    def __init__(self, path: Path, like: Path | None = None) -> None:
         self.path = path
+        self._like = like
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._sha256 = sha256()
         self.size_bytes = 0
@@ -241,6 +267,8 @@ class Candidate:
                     self.size_bytes += len(chunk)
                 target.flush()
                 os.fsync(target.fileno())
+            if self._like is not None:
+                _take_after(self._temporary, self._like)
         except OSError as error:
             self.discard()
             raise write_error(self.path, error) from None
@@ -265,6 +293,53 @@ class Candidate:
         """Remove the temporary file, if it is there."""
         with contextlib.suppress(OSError):
             os.unlink(self._temporary)
+
+
+def _take_after(path: Path, model: Path) -> None:
+    status = model.stat()
+    with contextlib.suppress(OSError, AttributeError):
+        os.chown(path, status.st_uid, status.st_gid)
+    os.chmod(path, stat.S_IMODE(status.st_mode))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bytes compressed by zstd, as one frame."""
+    import zstandard
+
+    frame = zstandard.ZstdCompressor(level=PACKING_LEVEL).compressobj()
+    for chunk in chunks:
+        yield frame.compress(chunk)
+    yield frame.flush()
+
+
+def holders(path: Path) -> list[int]:
+    """Return the other processes that hold a file open, as far as the system tells (Linux; macOS by lsof)."""
+    if sys.platform == "darwin":
+        return _holders_by_lsof(path)
+    target = os.path.realpath(path)
+    found = []
+    for process in glob.glob("/proc/[0-9]*"):
+        pid = int(os.path.basename(process))
+        if pid != os.getpid() and any(_link_target(link) == target for link in glob.glob(f"{process}/fd/*")):
+            found.append(pid)
+    return sorted(found)
+
+
+def _link_target(link: str) -> str | None:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
+def _holders_by_lsof(path: Path) -> list[int]:
+    command = ["/usr/sbin/lsof", "-t", "--", str(path)]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return []
+    return sorted(int(pid) for pid in told.stdout.split() if pid.isdigit() and int(pid) != os.getpid())
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:

@@ -1,24 +1,25 @@
 """The way back: `restore` gives the original, `verify` says whether a compacted session is whole.
 
-Both need only what compaction wrote: the session, its originals file and, for `verify`, its receipt and spills.
+Both need only what compaction kept: the session, what gives its original back and, for `verify`, its receipt and
+spills. What an agent appended since is never lost: it goes to a file of its own.
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl import originals, store, verify
-from compactctl.apply import replan
+from compactctl import generations, originals, store, verify
 from compactctl.document import Document
-from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, VerifyError
+from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
+from compactctl.job import IN_PLACE, replan
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Outcome, Output, Problem, Status, notes
 from compactctl.plan import Plan
-from compactctl.receipt import Receipt
+from compactctl.receipt import FileNote, Receipt
 from compactctl.session import Read, Session, opened, read_document
 
 FOUND_SOMETHING = 1
@@ -26,80 +27,132 @@ FOUND_SOMETHING = 1
 
 
 class Kept(Struct):
-    """A compacted session opened beside its originals: what gives the source back, and where the agent went on."""
+    """A compacted session opened beside what was kept of its original."""
 
     paths: store.Paths
     document: Document
-    header: originals.Header
-    rows: BinaryIO
+    source: FileNote
+    output: FileNote
+    receipt: Receipt | None
 
     @property
     def appended_bytes(self) -> int:
         """Return how many bytes stand after what compaction wrote."""
-        return self.document.size_bytes - self.header.output.bytes
+        return self.document.size_bytes - self.output.bytes
 
     def original(self) -> Iterator[bytes]:
-        """Yield the original session, byte for byte."""
-        self.rows.seek(0)
-        _, splices = originals.read(self.rows, str(self.paths.originals))
-        yield from self.document.edited(splices, until=self.header.output.bytes)
+        """Yield the original session, byte for byte. Raises NoReceipt where what was kept is damaged."""
+        whole, values, copies = _files(self.paths, self.receipt)
+        yield from originals.restored(self.document, self.output.bytes, whole, values, copies)
 
     def appended(self) -> Iterator[bytes]:
         """Yield what was appended since."""
-        yield from self.document.windows(self.header.output.bytes, self.document.size_bytes)
+        yield from self.document.windows(self.output.bytes, self.document.size_bytes)
+
+
+def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, Path | None, Path | None]:
+    """Return where the whole original, the replaced values and the copies are, as far as each was kept."""
+    if receipt is None:
+        return None, paths.originals, paths.copies if paths.copies.exists() else None
+    whole, values, copies = (
+        paths.folder / note.name if note else None for note in (receipt.backup, receipt.originals, receipt.copies)
+    )
+    return whole, values, copies
 
 
 @contextlib.contextmanager
 def _kept(path: str) -> Iterator[Kept]:
     """Open a compacted session for undoing. Raises NoReceipt or NotRestorable, saying what is missing."""
     paths = store.own_paths(Path(path))
-    if paths is None:
-        raise NoReceipt(f"{path}: not a compacted session: compactctl writes them as NAME{store.COMPACTED}.jsonl")
-    if not paths.originals.exists():
-        raise NoReceipt(f"{path}: {paths.originals.name} is not in {paths.folder}: nothing to restore from")
-    with store.reading(path) as source, store.reading(str(paths.originals)) as rows:
-        header, _ = originals.read(rows, str(paths.originals))
+    with store.reading(path) as source:
         document = Document(source)
-        written = header.output.bytes
-        if document.size_bytes < written or document.sha256_of(0, written) != header.output.sha256:
+        receipt = generations.own(paths, document.starts_as)
+        written = (receipt.source, receipt.output) if receipt else _as_originals_say(paths)
+        if receipt is not None and not document.starts_as(receipt.output.bytes, receipt.output.sha256):
+            written = _as_originals_say(paths) if paths.originals.exists() else written
+            receipt = None
+        kept = Kept(paths, document, *written, receipt)
+        for file in _files(paths, receipt):
+            if file is not None and not file.exists():
+                raise NoReceipt(f"{path}: {file} is missing: nothing to restore from")
+        if not document.starts_as(kept.output.bytes, kept.output.sha256):
             raise NotRestorable(
-                f"{path}: its first {written:,} bytes are not what compactctl wrote, so the original can't be put "
-                "together; if a run was interrupted, run it again over the source"
+                f"{path}: its first {kept.output.bytes:,} bytes are not what compactctl wrote, so the original can't "
+                "be put together; if a run was interrupted, run it again over the source"
             )
-        yield Kept(paths, document, header, rows)
+        yield kept
+
+
+def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
+    """Return source and output as the originals file names them: a run that was killed may have left no receipt."""
+    if not paths.originals.exists():
+        raise NoReceipt(f"{paths.session}: not a compacted session: no receipt or originals in {paths.folder}")
+    with store.reading(str(paths.originals)) as rows:
+        header, _ = originals.read(rows, str(paths.originals))
+    return header.source, header.output
 
 
 # restore -----------------------------------------------------------------------------------------
 
 
 def restore(path: str, options: Options, folder: Path) -> list[Outcome]:
-    """Write the original of a compacted session to `folder`, byte for byte, and return what was done.
+    """Write the original of a compacted session to `folder` (or in place of it) and return what was done.
 
-    Lines that an agent appended since go to a file of their own. Raises NoReceipt, NotRestorable, or WriteError.
+    Raises NoReceipt, NotRestorable, or WriteError; nothing is written then.
     """
     with _kept(path) as kept:
-        if verify.digest(kept.original()) != kept.header.source.sha256:
-            raise NotRestorable(f"{path}: what its originals give is not the source; {kept.paths.originals} is damaged")
-        target = folder / kept.paths.restored.name
-        status = _status(target, kept.header.source.sha256, kept.original(), options.apply)
-        said = [f"{target} is {kept.header.source.name} byte for byte (sha256 {kept.header.source.sha256})"]
-        if kept.appended_bytes:
-            beside = folder / kept.paths.appended.name
-            _status(beside, verify.digest(kept.appended()), kept.appended(), options.apply)
-            said.append(f"{kept.appended_bytes:,} bytes that were appended since are in {beside}")
-        return [
-            Outcome(
-                path=path,
-                status=status,
-                bytes=Bytes(kept.document.size_bytes, kept.header.source.bytes),
-                output=Output(str(target), str(kept.paths.report), str(kept.paths.spills)),
-                notes=tuple(said),
-                checks={"original": True},
+        if verify.digest(kept.original()) != kept.source.sha256:
+            raise NotRestorable(f"{path}: what was kept does not give its source back: {kept.paths.folder} is damaged")
+        if options.place == IN_PLACE:
+            return [_restored_in_place(path, kept, options)]
+        return [_restored(path, kept, options, folder)]
+
+
+def _restored(path: str, kept: Kept, options: Options, folder: Path) -> Outcome:
+    target, beside = folder / kept.paths.restored.name, folder / kept.paths.appended.name
+    status = _put(target, kept.source.sha256, kept.original(), options.apply)
+    said = [f"{target} is {kept.source.name} byte for byte (sha256 {kept.source.sha256})"]
+    if kept.appended_bytes:
+        _put(beside, verify.digest(kept.appended()), kept.appended(), options.apply)
+        said.append(f"{kept.appended_bytes:,} bytes that were appended since are in {beside}")
+    return _undone(path, kept, status, target, said)
+
+
+def _restored_in_place(path: str, kept: Kept, options: Options) -> Outcome:
+    """Undo the newest compaction in place: the original takes the session's place, its receipt is set aside."""
+    receipt = kept.receipt
+    if receipt is None or receipt.generation is None:
+        raise UsageError(f"{path}: it was not compacted in place; restore without --in-place writes its original")
+    target = Path(os.path.realpath(path))
+    said = [f"{target} is again what it was before compaction {receipt.generation} (sha256 {kept.source.sha256})"]
+    if kept.appended_bytes:
+        if not options.discard_new:
+            raise WriteError(
+                f"{path}: {kept.appended_bytes:,} bytes were appended since it was compacted; restore without "
+                "--in-place keeps both, --discard-new takes them out of the session"
             )
-        ]
+        beside = _free_name(kept.paths.appended)
+        _put(beside, verify.digest(kept.appended()), kept.appended(), options.apply)
+        said.append(f"{kept.appended_bytes:,} bytes that were appended since are in {beside}")
+    if not options.apply:
+        return _undone(path, kept, "planned", target, said)
+    holders = store.holders(target)
+    if holders:
+        raise WriteError(f"{path}: held open by another process ({holders[0]}); close it and run again")
+    original = store.Candidate(target, like=target)
+    original.write(kept.original())
+    original.commit()
+    generations.set_aside(kept.paths, receipt)
+    return _undone(path, kept, "applied", target, said)
 
 
-def _status(target: Path, digest: str, chunks: Iterator[bytes], is_applied: bool) -> Status:
+def _free_name(path: Path) -> Path:
+    """Return a name that no file has, so that nothing an earlier restore kept is in the way."""
+    numbered = (path.with_name(f"{path.stem}.{number}{path.suffix}") for number in range(2, 10_000))
+    return path if not path.exists() else next(name for name in numbered if not name.exists())
+
+
+def _put(target: Path, digest: str, chunks: Iterator[bytes], is_applied: bool) -> Status:
     """Write a file unless it is there already. Raises OutputChanged where something else is."""
     if target.exists():
         if store.file_sha256(target) == digest:
@@ -111,6 +164,17 @@ def _status(target: Path, digest: str, chunks: Iterator[bytes], is_applied: bool
     return "applied"
 
 
+def _undone(path: str, kept: Kept, status: Status, target: Path, said: list[str]) -> Outcome:
+    return Outcome(
+        path=path,
+        status=status,
+        bytes=Bytes(kept.document.size_bytes, kept.source.bytes),
+        output=Output(str(target), str(kept.paths.report), str(kept.paths.spills)),
+        notes=tuple(said),
+        checks={"original": True},
+    )
+
+
 # verify ------------------------------------------------------------------------------------------
 
 
@@ -120,7 +184,7 @@ def check(path: str, options: Options) -> list[Outcome]:
     Raises NoReceipt or NotRestorable where there is nothing to check against.
     """
     with _kept(path) as kept, opened(path, options.format) as session:
-        receipt = session.own_receipt
+        receipt = kept.receipt
         if receipt is None:
             raise NoReceipt(f"{path}: {kept.paths.report.name} is missing or damaged")
         with tempfile.TemporaryFile() as source:
@@ -129,28 +193,26 @@ def check(path: str, options: Options) -> list[Outcome]:
             document = Document(source)
             before = read_document(path, document, session.read.format.name)
             is_original = document.sha256() == receipt.source.sha256
-        appended = _appended(session.document.line_count, receipt)
-        own_problems = [f for f in session.read.findings if (f.line or 0) <= (receipt.output.lines or 0)]
+        last = receipt.output.lines or 0
+        own_problems = [finding for finding in session.read.findings if (finding.line or 0) <= last]
         checks = verify.combine(
             {
-                "receipt_matches": [] if receipt.output == kept.header.output else ["receipt and originals disagree"],
                 "restorable": [] if is_original else ["putting the originals back gives another file"],
                 "no_new_problem": verify.new_problems(before.findings, own_problems),
                 "spills_present": _missing(receipt, kept.paths),
                 "settled": verify.unsettled(_second_run(session.document, session.read, receipt, kept.paths)),
             }
         )
-        return [_verified(session, kept, checks, appended)]
+        return [_verified(session, kept, checks, max(0, session.document.line_count - last))]
 
 
 def _second_run(document: Document, read: Read, receipt: Receipt, paths: store.Paths) -> list[Plan]:
     """Return what a second run would do to the part that compaction wrote; what came later is not its matter."""
+    if any(session.failures for session in receipt.sessions):
+        return []
     last = receipt.output.lines or 0
-    failed = {error for session in receipt.sessions for error in session.failures}
     plans = replan(document, read, receipt, paths)
-    return (
-        [] if failed else [Plan(spills=tuple(spill for spill in plan.spills if spill.line <= last)) for plan in plans]
-    )
+    return [Plan(spills=tuple(spill for spill in plan.spills if spill.line <= last)) for plan in plans]
 
 
 def _missing(receipt: Receipt, paths: store.Paths) -> list[str]:
@@ -162,14 +224,10 @@ def _missing(receipt: Receipt, paths: store.Paths) -> list[str]:
     ]
 
 
-def _appended(line_count: int, receipt: Receipt) -> int:
-    return max(0, line_count - (receipt.output.lines or 0))
-
-
 def _verified(session: Session, kept: Kept, checks: verify.Checks, appended_lines: int) -> Outcome:
     said = list(checks.problems)
     if appended_lines:
-        said.append(f"{appended_lines} lines were appended since; they are not part of the checks")
+        said.append(f"lines appended since: {appended_lines}; they are not part of the checks")
     made = Outcome(
         path=session.path,
         format=session.read.format.name,

@@ -50,8 +50,10 @@ def new_problems(before: Iterable[Finding], after: Iterable[Finding]) -> list[st
     return found
 
 
-def context_changes(before: Sequence[Transcript], after: Sequence[Transcript], plans: Sequence[Plan]) -> list[str]:
-    """Return where the effective context differs by anything but the planned previews.
+def context_changes(
+    before: Sequence[Transcript], after: Sequence[Transcript], plans: Sequence[Plan], *, same_ids: bool = True
+) -> list[str]:
+    """Return where the effective context differs by anything but the planned previews (and ids, unless `same_ids`).
 
     Together with the check that restoring gives the source back, this says that every message is kept or spilled.
     """
@@ -60,23 +62,23 @@ def context_changes(before: Sequence[Transcript], after: Sequence[Transcript], p
     return [
         problem
         for old, new, plan in zip(before, after, plans, strict=True)
-        for problem in _message_changes(old.messages, new.messages, plan)
+        for problem in _message_changes(old.messages, new.messages, plan, same_ids)
     ]
 
 
-def _message_changes(before: Sequence[Message], after: Sequence[Message], plan: Plan) -> list[str]:
+def _message_changes(before: Sequence[Message], after: Sequence[Message], plan: Plan, same_ids: bool) -> list[str]:
     if len(before) != len(after):
         return [f"{len(before)} messages before, {len(after)} after"]
     spills = {spill.result.place: spill for spill in plan.spills}
     return [
         f"message {index + 1} (line {old.line}) is not what it was"
         for index, (old, new) in enumerate(zip(before, after, strict=True))
-        if not _is_same(old, new, spills)
+        if not _is_same(old, new, spills, same_ids)
     ]
 
 
-def _is_same(old: Message, new: Message, spills: dict[Place, Spill]) -> bool:
-    if (old.role, old.key, old.line, len(old.parts)) != (new.role, new.key, new.line, len(new.parts)):
+def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: bool) -> bool:
+    if (old.role, len(old.parts)) != (new.role, len(new.parts)) or (same_ids and old.key != new.key):
         return False
     spill = spills.get(old.result.place) if old.result else None
     if spill is not None and old.result is not None and new.result is not None:

@@ -184,9 +184,12 @@ def _tokens_saved(found: Forecast, settings: Settings) -> int:
     return int(max(0, found.size_bytes - stays) / settings.estimator.bytes_per_token)
 
 
-def resume_note(format_: Format, path: str) -> ResumeNote | UnsetType:
-    """Return how the agent resumes the session at this path; nothing for a format without an agent."""
-    way = format_.resume(os.path.abspath(path))
+def resume_note(format_: Format, path: str, session_id: str | None) -> ResumeNote | UnsetType:
+    """Return how the agent resumes the session at this path; nothing for a format without an agent.
+
+    `session_id` is given where the file stands where the agent looks for its sessions.
+    """
+    way = format_.resume(os.path.abspath(path), session_id)
     if not way.words and not way.remark:
         return UNSET
     return ResumeNote(shlex.join(way.words) if way.words else None, way.remark)

@@ -47,6 +47,8 @@ class NewSession(Struct, frozen=True):
     """The file's name, as its agent would name it."""
     edits: tuple[Edit, ...]
     side_files: tuple[SideFile, ...] = ()
+    renamed: Mapping[str, str] = {}
+    """New ids by old ones, for what else in the file has to point at them (a chain re-linked by slimming)."""
 
 
 class Format(Protocol):
@@ -104,6 +106,9 @@ class Format(Protocol):
         """
         ...
 
-    def resume(self, path: str) -> Resume:
-        """Return how the agent resumes the session file at this full path, as tried with the agent itself."""
+    def resume(self, path: str, session_id: str | None) -> Resume:
+        """Return how the agent resumes the session file at this full path, as tried with the agent itself.
+
+        `session_id` is given where the file stands where the agent looks for its sessions, under its own name.
+        """
         ...

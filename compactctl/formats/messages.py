@@ -197,7 +197,7 @@ class MessageLines(Struct, frozen=True):
         """Return None: such a file has no id of its own."""
         return None
 
-    def resume(self, path: str) -> Resume:
+    def resume(self, path: str, session_id: str | None) -> Resume:
         """Return nothing: a log of messages has no agent of its own."""
         return Resume()
 

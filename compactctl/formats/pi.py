@@ -263,7 +263,7 @@ class PiSession(Struct, frozen=True):
         """Return None: such a file has no id of its own."""
         return None
 
-    def resume(self, path: str) -> Resume:
+    def resume(self, path: str, session_id: str | None) -> Resume:
         """Return the command that opens a session by its path."""
         return Resume(("pi", "--session", path))
 

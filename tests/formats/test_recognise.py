@@ -207,14 +207,15 @@ def test_real_files_are_claimed_by_their_own_format_alone(corpus):
 
 
 @pytest.mark.parametrize(
-    ("name", "command"),
+    ("name", "anywhere", "at_home"),
     [
-        ("claude-code", ("claude", "--resume", "/s.jsonl", "--fork-session")),
-        ("pi", ("pi", "--session", "/s.jsonl")),
-        ("codex", ()),
-        ("anthropic", ()),
-        ("chat", ()),
+        ("claude-code", ("claude", "--resume", "/s.jsonl", "--fork-session"), ("claude", "--resume", "id-1")),
+        ("pi", ("pi", "--session", "/s.jsonl"), ("pi", "--session", "/s.jsonl")),
+        ("codex", (), ("codex", "resume", "id-1")),
+        ("anthropic", (), ()),
+        ("chat", (), ()),
     ],
 )
-def test_each_agent_is_resumed_its_own_way(name, command):
-    assert formats.FORMATS[name].resume("/s.jsonl").words == command
+def test_each_agent_is_resumed_its_own_way(name, anywhere, at_home):
+    resume = formats.FORMATS[name].resume
+    assert (resume("/s.jsonl", None).words, resume("/s.jsonl", "id-1").words) == (anywhere, at_home)

@@ -112,8 +112,10 @@ class ClaudeCode:
         """Return None: such a file has no id of its own."""
         return None
 
-    def resume(self, path: str) -> Resume:
-        """Return the command that opens a session by its path, and what happens without its last word."""
+    def resume(self, path: str, session_id: str | None) -> Resume:
+        """Return the command that opens a session by its id, or a file anywhere by its path and what that takes."""
+        if session_id is not None:
+            return Resume(("claude", "--resume", session_id), "in the folder that the session was in")
         words = ("claude", "--resume", path, "--fork-session")
         return Resume(words, "without --fork-session, Claude Code goes on writing to the original session")
 

@@ -88,8 +88,10 @@ class Codex(Struct, frozen=True):
         """Return None: such a file has no id of its own."""
         return None
 
-    def resume(self, path: str) -> Resume:
-        """Return why there is none: by name or path, Codex silently starts a new session."""
+    def resume(self, path: str, session_id: str | None) -> Resume:
+        """Return the command that opens a session by its id; by name or path, Codex silently starts a new one."""
+        if session_id is not None:
+            return Resume(("codex", "resume", session_id))
         return Resume((), "not from here: codex finds sessions by id in its own folder, and finds the original")
 
 

@@ -1,0 +1,309 @@
+"""The writing half of a compaction, in an order that a crash at any point leaves safe.
+
+Spill files first, then what gives the original back, then the session in one rename, its receipt last. Nothing is
+put in place before the new session was read again from disk and passed every check.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from compactctl import __version__, generations, originals, receipt, store, verify
+from compactctl.document import Document
+from compactctl.errors import NoReceipt, OutputChanged, SourceChanged, SpillFailed, VerifyError, WriteError
+from compactctl.formats.edits import result_text
+from compactctl.formats.interface import SideFile
+from compactctl.job import Job, Planned, Splices, plan, replan, splices
+from compactctl.plan import Failure
+from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
+from compactctl.session import reread
+from compactctl.verify import Checks
+
+
+class Written(Struct, frozen=True):
+    """What a commit came to. `is_new` is False where the very same files were there already."""
+
+    size_bytes: int
+    checks: Checks
+    is_new: bool
+
+
+def write_spills(job: Job) -> None:
+    """Write every planned spill; where one fails, plan again without it: its result stays where it is."""
+    failures: list[Failure] = []
+    while True:
+        fresh = [failure for item in job.planned for failure in _spill_failures(job, item)]
+        if not fresh:
+            return
+        failures += fresh
+        plan(job, failures)
+
+
+def _spill_failures(job: Job, item: Planned) -> list[Failure]:
+    failures = []
+    for spill in item.plan.spills:
+        text = result_text(job.session.document, spill.result)
+        try:
+            store.write_spill(job.paths.spills, spill.file, text.encode())
+        except SpillFailed as error:
+            place = spill.result.call_id, spill.exchange, spill.line
+            failures.append(Failure(*place, str(error), item.sized.transcript.index))
+    return failures
+
+
+def commit(job: Job) -> Written:
+    """Write the session and what belongs to it. Raises WriteError or VerifyError, and has changed nothing then."""
+    job.source_sha256 = job.source_sha256 or job.session.document.sha256()
+    made = splices(job)
+    source = Path(job.session.path)
+    with contextlib.ExitStack() as on_disk:
+        session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
+        session_file.write(job.session.document.edited(made.every))
+        kept = _write_kept(on_disk, job, made, session_file)
+        checked, noted = _checked(job, session_file, kept)
+        _require_unchanged(job)
+        is_new = _put_in_place(job, noted, session_file, kept)
+    return Written(session_file.size_bytes, checked, is_new)
+
+
+def _candidate(on_disk: contextlib.ExitStack, path: Path, like: Path | None = None) -> store.Candidate:
+    candidate = store.Candidate(path, like)
+    on_disk.callback(candidate.discard)
+    return candidate
+
+
+# what gives the original back ----------------------------------------------------------------------
+
+
+class Kept(Struct):
+    """The files that give the original back: the whole of it, or the values that were replaced."""
+
+    header: originals.Header
+    number: int | None
+    whole: store.Candidate | None = None
+    values: store.Candidate | None = None
+    copies: store.Candidate | None = None
+
+    @property
+    def files(self) -> list[store.Candidate]:
+        return [file for file in (self.whole, self.values, self.copies) if file is not None]
+
+    def original(self, result: Document) -> Iterator[bytes]:
+        """Yield the original session from what lies on disk, not yet in place."""
+        return originals.restored(
+            result,
+            self.header.output.bytes,
+            *(file.written if file else None for file in (self.whole, self.values, self.copies)),
+        )
+
+
+def _write_kept(on_disk: contextlib.ExitStack, job: Job, made: Splices, session_file: store.Candidate) -> Kept:
+    document = job.session.document
+    source = FileNote(Path(job.session.path).name, document.size_bytes, job.source_sha256, document.line_count)
+    output = FileNote(job.paths.session.name, session_file.size_bytes, session_file.sha256)
+    kept = Kept(originals.Header(originals.SCHEMA, source, output), _number(job))
+    if job.keeps_whole:
+        kept.whole = _candidate(on_disk, _backup_path(job, kept.number or 1))
+        chunks = document.windows(0, document.size_bytes)
+        kept.whole.write(store.packed(chunks) if job.options.backup == "zst" else chunks)
+        return kept
+    values, copies = _values_paths(job, kept.number)
+    kept.values = _candidate(on_disk, values)
+    kept.values.write(originals.lines(kept.header, document, made.every, without=made.slimming))
+    if made.slimming:
+        kept.copies = _candidate(on_disk, copies)
+        rest = frozenset(made.every) - made.slimming
+        kept.copies.write(store.packed(originals.lines(kept.header, document, made.every, without=rest)))
+    return kept
+
+
+def _number(job: Job) -> int | None:
+    if not job.is_in_place:
+        return None
+    return generations.next_number(job.paths, _backup_folder(job))
+
+
+def _backup_folder(job: Job) -> Path:
+    if job.options.backup_dir is None:
+        return job.paths.folder
+    return Path(job.options.backup_dir).absolute() / job.paths.folder.name
+
+
+def _backup_path(job: Job, number: int) -> Path:
+    ending = ".jsonl.zst" if job.options.backup == "zst" else ".jsonl"
+    return _backup_folder(job) / job.paths.numbered("original", number, ending).name
+
+
+def _values_paths(job: Job, number: int | None) -> tuple[Path, Path]:
+    if number is None:
+        return job.paths.originals, job.paths.copies
+    return job.paths.numbered("originals", number, ".jsonl"), job.paths.numbered("copies", number, ".jsonl.zst")
+
+
+# the receipt, and the checks ------------------------------------------------------------------------
+
+
+def _checked(job: Job, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
+    """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
+    with store.reading(str(session_file.written)) as source:
+        document, result = reread(source, job.session.path, job.session.read.format)
+        noted = _receipt(job, kept, document.line_count)
+        restored = verify.digest(kept.original(document))
+        named = {
+            "restorable": [] if restored == job.source_sha256 else ["putting the originals back gives another file"],
+            "context_kept": verify.context_changes(
+                job.session.read.transcripts, result.transcripts, job.plans, same_ids=job.new is None
+            ),
+            "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
+            "spills_present": verify.missing_spills(
+                job.plans, lambda name, digest: store.spill_is_whole(job.paths.spills, name, digest)
+            ),
+            "settled": verify.unsettled(replan(document, result, noted, job.paths, job.failed)),
+        }
+    checks = verify.combine(named)
+    if not checks.all_held:
+        raise VerifyError(f"{job.paths.session}: not written, it failed its checks: {'; '.join(checks.problems)}")
+    return checks, msgspec.structs.replace(noted, checks=checks.held)
+
+
+def _receipt(job: Job, kept: Kept, output_lines: int) -> Receipt:
+    return Receipt(
+        schema=receipt.SCHEMA,
+        version=__version__,
+        command="spill",
+        source=kept.header.source,
+        output=msgspec.structs.replace(kept.header.output, lines=output_lines),
+        sessions=tuple(_session_note(item) for item in job.planned),
+        settings=job.options.settings,
+        place=job.options.place,
+        new_session_id=job.new.session_id if job.new else None,
+        originals=_note(job, kept.values),
+        copies=_note(job, kept.copies),
+        backup=_note(job, kept.whole),
+        generation=kept.number,
+    )
+
+
+def _note(job: Job, file: store.Candidate | None) -> FileNote | None:
+    """Return a file by its name in the folder beside the session, by its full path where it is elsewhere."""
+    if file is None:
+        return None
+    is_beside = file.path.parent == job.paths.folder
+    return FileNote(file.path.name if is_beside else str(file.path), file.size_bytes, file.sha256)
+
+
+def _session_note(item: Planned) -> SessionNote:
+    transcript, measured = item.sized.transcript, item.sized.measured
+    return SessionNote(
+        format=transcript.format,
+        session_id=transcript.session_id,
+        index=transcript.index,
+        messages=len(transcript.messages),
+        tokens=TokensNote(
+            estimator=item.sized.estimator.name,
+            anchored=measured.anchored,
+            before=measured.tokens,
+            after=item.tokens_after,
+            window=measured.window.tokens,
+            threshold=measured.threshold,
+        ),
+        decisions=receipt.decisions(item.plan),
+        failures=tuple(failure.error for failure in item.plan.failures),
+    )
+
+
+# what must hold before, and the last steps ---------------------------------------------------------
+
+
+def require_place(job: Job) -> None:
+    """Raise WriteError where the result must not be put: something else is there, or a process holds it open."""
+    if job.is_in_place:
+        _require_not_held(job)
+    elif job.paths.session.exists() and store.file_sha256(job.paths.session) not in _own_digests(job.paths):
+        raise OutputChanged(
+            f"{job.paths.session}: it is there and is not what compactctl wrote (an agent may have gone on in it); "
+            f"move it away, or compact it instead: compactctl spill {job.paths.session}"
+        )
+
+
+def _require_not_held(job: Job) -> None:
+    holders = store.holders(job.paths.session)
+    if holders:
+        pids = ", ".join(str(pid) for pid in holders)
+        raise WriteError(f"{job.session.path}: held open by another process ({pids}); close it and run again")
+
+
+def _own_digests(paths: store.Paths) -> set[str]:
+    """Return the digests of the sessions that compaction wrote there: as its receipt says, and as its originals
+    say, since a run that was killed may have left no receipt."""
+    earlier = generations.receipt_at(paths.report)
+    known = {earlier.output.sha256} if earlier else set()
+    if paths.originals.exists():
+        with store.reading(str(paths.originals)) as source, contextlib.suppress(NoReceipt):
+            known.add(originals.read(source, str(paths.originals))[0].output.sha256)
+    return known
+
+
+def _require_unchanged(job: Job) -> None:
+    snapshot = job.session.snapshot
+    if snapshot is not None and store.Snapshot.of(Path(job.session.path)) != snapshot:
+        raise SourceChanged(f"{job.session.path}: it changed while it was read; nothing was written, run it again")
+    if job.is_in_place:
+        _require_not_held(job)
+
+
+def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept: Kept) -> bool:
+    """Put the files in place, the receipt last; return False where the very same files are there already."""
+    encoded = receipt.encode(noted)
+    if _is_in_place(job, session_file, kept, encoded):
+        return False
+    for file in kept.files:
+        file.commit()
+    if kept.number is not None:
+        _keep_receipts(job, kept.number, encoded)
+    for side_file in job.new.side_files if job.new else ():
+        _write_side_file(job, side_file)
+    session_file.commit()
+    store.write_whole(job.paths.report, [encoded])
+    return True
+
+
+def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, encoded: bytes) -> bool:
+    files = [session_file, *kept.files]
+    return store.read_beside(job.paths.report) == encoded and all(
+        file.path.exists() and store.file_sha256(file.path) == file.sha256 for file in files
+    )
+
+
+def _keep_receipts(job: Job, number: int, encoded: bytes) -> None:
+    """Write a compaction's receipt under its number, and first the one beside it that the new one will replace."""
+    earlier = generations.receipt_at(job.paths.report)
+    if earlier is not None and earlier.generation is None:
+        kept = store.read_beside(job.paths.report) or b""
+        store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), [kept])
+        number += 1
+    store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), [encoded])
+
+
+def _write_side_file(job: Job, side_file: SideFile) -> None:
+    """Copy what a new session takes along; a file that is there with other bytes is never overwritten."""
+    source = Path(job.session.path).parent / side_file.source
+    target = job.paths.session.parent / side_file.target
+    files = [path for path in sorted(source.rglob("*")) if path.is_file()] if source.is_dir() else [source]
+    for path in files:
+        place = target / path.relative_to(source) if source.is_dir() else target
+        data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else path.read_bytes()
+        if place.exists():
+            if place.read_bytes() != data:
+                raise OutputChanged(f"{place}: something else is there; nothing was written")
+            continue
+        store.write_whole(place, [data])
+
+
+def _renamed(job: Job, path: Path) -> bytes:
+    old = job.session.read.transcripts[0].session_id or ""
+    new = job.new.session_id if job.new else old
+    return path.read_bytes().replace(old.encode(), new.encode()) if old else path.read_bytes()
