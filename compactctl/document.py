@@ -13,11 +13,11 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from compactctl.findings import Finding
 
@@ -275,6 +275,9 @@ class Document:
 
 # one value in a record ---------------------------------------------------------------------------
 
+_MEMBERS: "msgspec.json.Decoder[dict[Key, Raw] | list[Raw]]" = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
+_BLANKS = b" \t\n\r"
+_AFTER_VALUE = frozenset((b",", b"}", b"]", b" ", b"\t", b"\n", b"\r"))
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\n\r]*+")
@@ -288,11 +291,10 @@ def span(raw: bytes, route: Route) -> tuple[int, int]:
     The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
     it does for every JSON library. Raises KeyError where the route leads nowhere.
     """
-    start = _skip_space(raw, 0)
-    end = _value_end(raw, start)
+    start, end = _skip_space(raw, 0), len(raw.rstrip(_BLANKS))
     for key in route:
         found = None
-        for name, value_start, value_end in members(raw, start):
+        for name, value_start, value_end in members(raw, start, end):
             if name == key:
                 found = value_start, value_end
                 if isinstance(key, int):
@@ -311,11 +313,12 @@ def elements(raw: bytes) -> list[bytes]:
     return [raw[value_start:value_end] for _, value_start, value_end in members(raw, start)]
 
 
-def members(raw: bytes, start: int = 0) -> Iterator[tuple[Key, int, int]]:
-    """Yield key or index, start and end of each member of the object or array at `start`; nothing for atoms."""
+def members(raw: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[Key, int, int]]:
+    """Yield key or index, start and end of each member of the object or array that stands there; nothing for atoms."""
     opener = raw[start : start + 1]
     if opener not in (b"{", b"["):
         return
+    known = _decoded_members(raw[start:end])
     position = _skip_space(raw, start + 1)
     index = 0
     while raw[position : position + 1] not in (b"}", b"]"):
@@ -324,12 +327,32 @@ def members(raw: bytes, start: int = 0) -> Iterator[tuple[Key, int, int]]:
             key_end = _value_end(raw, position)
             key = str(read_json(raw[position:key_end]))
             position = _skip_space(raw, _skip_space(raw, key_end) + 1)
-        end = _value_end(raw, position)
-        yield key, position, end
+        value_end = _end_of_known(raw, position, known.get(key)) or _value_end(raw, position)
+        yield key, position, value_end
         index += 1
-        position = _skip_space(raw, end)
+        position = _skip_space(raw, value_end)
         if raw[position : position + 1] == b",":
             position = _skip_space(raw, position + 1)
+
+
+def _decoded_members(raw: bytes) -> Mapping[Key, Raw]:
+    """Return the members as a decoder finds them, ten times faster than a scan; none where it refuses the value."""
+    try:
+        found = _MEMBERS.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else dict(enumerate(found))
+
+
+def _end_of_known(raw: bytes, start: int, value: Raw | None) -> int | None:
+    """Return where a value ends that the decoder found; None where another stands here, as for a repeated key.
+
+    No JSON value is the beginning of another one, save of a longer number.
+    """
+    if value is None or not raw.startswith(bytes(value), start):
+        return None
+    end = start + len(value)
+    return end if raw[end : end + 1] in _AFTER_VALUE else None
 
 
 def _skip_space(raw: bytes, position: int) -> int:

@@ -284,6 +284,20 @@ def test_a_span_is_exactly_the_value_of_its_route(data, value):
     assert raw[start:end] == raw[start:end].strip()
 
 
+@pytest.mark.parametrize("raw, value", [
+    (b'{"a":1,"a":12}', b"12"),
+    (b'{"a":12,"a":1}', b"1"),
+    (b'{"a":1.5,"a":1}', b"1"),
+    (b'{"a":[1,2],"b":3,"a":[1]}', b"[1]"),
+    (b'{"a":{"x":1,"b":2},"b":3,"a":{"x":1}}', b'{"x":1}'),
+    (b'{"a":"\xff","a":"x"}', b'"x"'),
+    (b'{"b":NaN,"a":[2], "\\u0061" : [3] }', b"[3]"),
+])  # fmt: skip
+def test_of_a_repeated_key_the_last_value_counts(raw, value):
+    start, end = span(raw, ("a",))
+    assert raw[start:end] == value
+
+
 @given(st.data(), values)
 def test_members_and_elements_are_those_of_the_value(data, value):
     raw = data.draw(spelled(value))
