@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+import msgspec
 import typer
 
 from compactctl.cli import options as opt
 from compactctl.cli import streams
-from compactctl.cli.groups import Finding, Reading, Setting, Showing, Writing
-from compactctl.errors import WriteError
+from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking, Writing
+from compactctl.errors import UsageError, WriteError
 
 if TYPE_CHECKING:
     from compactctl.options import Options
@@ -26,6 +27,8 @@ def execute(
     reading: Reading | None = None,
     setting: Setting | None = None,
     writing: Writing | None = None,
+    shrinking: Shrinking | None = None,
+    discard_new: bool = False,
 ) -> NoReturn:
     """Run a command over its paths, print the result, and leave with its exit code.
 
@@ -36,7 +39,10 @@ def execute(
     opt.one_of(shown.output, outputs.OUTPUTS, "output")
     opt.one_of(shown.color, opt.COLORS, "--color")
     sessions_at_once = opt.jobs(finding.jobs)
-    options = _options(finding, reading or Reading(), setting or Setting(), writing or Writing(), shown)
+    options = _options(
+        finding, reading or Reading(), setting or Setting(), writing or Writing(), shrinking or Shrinking(), shown
+    )
+    options = msgspec.structs.replace(options, discard_new=discard_new)
     output = outputs.load(shown.output)
     progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
 
@@ -74,7 +80,9 @@ def print_result(text: str, encoding: str | None) -> None:
         raise WriteError(f"standard output: {error.strerror or error}") from None
 
 
-def _options(finding: Finding, reading: Reading, setting: Setting, writing: Writing, shown: Showing) -> "Options":
+def _options(
+    finding: Finding, reading: Reading, setting: Setting, writing: Writing, shrinking: Shrinking, shown: Showing
+) -> "Options":
     from compactctl.formats import FORMATS
     from compactctl.options import Options
     from compactctl.settings import Settings, with_changes
@@ -89,9 +97,29 @@ def _options(finding: Finding, reading: Reading, setting: Setting, writing: Writ
         settings=with_changes(Settings(), setting.assignments or ()),
         apply=writing.apply,
         out=writing.out,
+        target=shrinking.target,
+        slim=shrinking.slim,
+        place=_place(shrinking),
+        backup=opt.one_of(shrinking.backup, opt.BACKUPS, "backup"),
+        backup_dir=shrinking.backup_dir,
+        check=_check(shrinking, writing),
         allow_empty=finding.allow_empty,
         debug=shown.debug,
     )
+
+
+def _place(shrinking: Shrinking) -> str:
+    if shrinking.in_place and shrinking.new_session:
+        raise UsageError("--in-place and --new-session: choose one")
+    if not shrinking.in_place and (shrinking.backup != "zst" or shrinking.backup_dir is not None):
+        raise UsageError("--backup and --backup-dir say what --in-place keeps; without it the source stays as it is")
+    return "in place" if shrinking.in_place else "new session" if shrinking.new_session else "beside"
+
+
+def _check(shrinking: Shrinking, writing: Writing) -> bool:
+    if shrinking.check and writing.apply:
+        raise UsageError("--check changes nothing, --apply writes: choose one")
+    return shrinking.check
 
 
 def _say(batch: "Batch", shown: Showing) -> None:

@@ -8,7 +8,7 @@ import typer
 from compactctl import __version__
 from compactctl.cli import options as opt
 from compactctl.cli.batch import execute, print_result
-from compactctl.cli.groups import Finding, Reading, Setting, Showing, Writing, spread
+from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking, Undoing, Writing, spread
 from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -83,26 +83,35 @@ def verify(paths: opt.Paths, finding: Finding, showing: Showing) -> None:
 
 @_command(SMALLER, "move big tool results to files and leave previews")
 def spill(
-    paths: opt.Paths, writing: Writing, reading: Reading, setting: Setting, finding: Finding, showing: Showing
+    paths: opt.Paths,
+    writing: Writing,
+    shrinking: Shrinking,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    showing: Showing,
 ) -> None:
     """Layer 1: move tool results over a limit to files of their own and leave a preview with the path. Shows the
     plan; --apply writes STEM.compacted.jsonl, the files and a report beside the session. The session itself is
-    never touched.
+    never touched, unless --in-place says so.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
     (--apply then needs --out).
     """
-    execute("spill", paths, finding, showing, reading=reading, setting=setting, writing=writing)
+    execute("spill", paths, finding, showing, reading=reading, setting=setting, writing=writing, shrinking=shrinking)
 
 
 @_command(UNDO, "the original, byte for byte")
-def restore(paths: opt.Paths, finding: Finding, showing: Showing, apply: opt.Apply = True, out: opt.Out = None) -> None:
+def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, showing: Showing) -> None:
     """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
-    the last byte. Writes; --dry-run only checks that it would succeed.
+    the last byte. Writes; --dry-run only checks that it would succeed. With --in-place the newest compaction in place
+    is undone.
 
-    PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
+    PATH is a compacted session (STEM.compacted.jsonl, or one compacted in place or under a new id), or a folder that
+    is searched for them.
     """
-    execute("restore", paths, finding, showing, writing=Writing(apply, out))
+    writing, shrinking = Writing(undoing.apply, undoing.out), Shrinking(in_place=undoing.in_place)
+    execute("restore", paths, finding, showing, writing=writing, shrinking=shrinking, discard_new=undoing.discard_new)
 
 
 @_command(ALSO, "the session formats that are recognised and read")

@@ -21,6 +21,29 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrinking:
+    """How far to go, and where the result is put."""
+
+    target: opt.Target = None
+    slim: opt.Slim = False
+    in_place: opt.InPlace = False
+    new_session: opt.NewSession = False
+    backup: opt.Backup = "zst"
+    backup_dir: opt.BackupDir = None
+    check: opt.Check = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """Where the original is put."""
+
+    apply: opt.Apply = True
+    out: opt.Out = None
+    in_place: opt.InPlace = False
+    discard_new: opt.DiscardNew = False
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """How sessions are read and measured."""
 

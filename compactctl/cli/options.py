@@ -27,6 +27,40 @@ Out = Annotated[
     str | None,
     typer.Option("--out", metavar="DIR", help="Write under DIR, keeping relative paths; default: beside the input."),
 ]
+InPlace = Annotated[
+    bool,
+    typer.Option("--in-place", help="Put the result where the source is; the original is kept first."),
+]
+NewSession = Annotated[
+    bool,
+    typer.Option("--new-session", help="Write a copy under a new session id that its agent resumes beside the old."),
+]
+Backup = Annotated[
+    str,
+    typer.Option("--backup", metavar="KIND", help="What --in-place keeps of the original: zst, copy or none."),
+]
+BackupDir = Annotated[
+    str | None,
+    typer.Option("--backup-dir", metavar="DIR", help="Where --in-place keeps it; default: beside the session."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="TOKENS|PERCENT%", help="Spill on past the limits, largest first, until not above it."
+    ),
+]
+Slim = Annotated[
+    bool,
+    typer.Option("--slim", help="Also take out the copies of results that the model never sees; restorable."),
+]
+Check = Annotated[
+    bool,
+    typer.Option("--check", help="Change nothing; exit with 1 where there would be something to do."),
+]
+DiscardNew = Annotated[
+    bool,
+    typer.Option("--discard-new", help="With --in-place: take out what was appended since (it goes to a file)."),
+]
 Apply = Annotated[
     bool,
     typer.Option("--apply/--dry-run", help="Write the result, or only show what would be written."),
@@ -68,6 +102,7 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: files 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")]
 
 COLORS = ("auto", "always", "never")
+BACKUPS = ("zst", "copy", "none")
 MOST_JOBS = 8
 
 _TOKENS = re.compile(r"(\d[\d,_]*)([kKmM]?)")
