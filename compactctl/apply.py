@@ -1,17 +1,22 @@
 """Layer 1 on one session file: plan, write it where that is asked for, and say what was done or would be."""
 
+import shlex
 from pathlib import Path
 
 from compactctl import store, views
 from compactctl.commit import Written, commit, require_place, write_spills
 from compactctl.errors import OverTarget, SpillFailed
-from compactctl.job import NEW_SESSION, Job, Planned, splices, start
+from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, splices, start
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
 
 SOMETHING_TO_DO = 1
 """The exit code of `--check` where there is."""
+
+NOT_RESUMED = (
+    "in this folder the agent resumes the original; --in-place and --new-session write a session it resumes"
+)
 
 
 def spill(session: Session, options: Options, paths: store.Paths) -> list[Outcome]:
@@ -67,11 +72,13 @@ def _disk(job: Job) -> int:
 def _described(job: Job, item: Planned, status: Status) -> Outcome:
     made = views.outcome(job.session, item.sized, item.tokens_after)
     made.status = status
-    made.layer1 = views.layer1_note(item.plan, job.paths.spill_path)
+    made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
     if status != "unchanged":
         made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
-    if item.is_over_target and job.options.apply:
+    if item.is_over_target:
         text = f"{item.tokens_after:,} tokens are left, {item.target_tokens:,} were asked for; no other result helps"
+        made.notes = (*made.notes, text)
+    if item.is_over_target and job.options.apply:
         made.error = Problem(OverTarget(text).code, text)
         made.exit_code = OverTarget.exit_code
     return made
@@ -84,7 +91,21 @@ def _written(job: Job, item: Planned, written: Written) -> Outcome:
     is_at_home = job.options.place != "beside" and job.options.out is None
     new_id = job.new.session_id if job.options.place == NEW_SESSION and job.new else made.session_id
     made.resume = views.resume_note(job.session.read.format, str(job.paths.session), new_id if is_at_home else None)
+    made.undo = _undo(job)
+    if job.options.place == BESIDE and _is_at_home(job):
+        made.notes = (*made.notes, NOT_RESUMED)
     return _with_failures(made, item)
+
+
+def _is_at_home(job: Job) -> bool:
+    """Return whether the session lies where its agent keeps them."""
+    home = job.session.read.format.home
+    return bool(home) and f"/{home}/" in Path(job.session.path).absolute().as_posix()
+
+
+def _undo(job: Job) -> str:
+    words = ["compactctl", "restore", str(job.paths.session)]
+    return shlex.join([*words, "--in-place"] if job.is_in_place else words)
 
 
 def _with_failures(made: Outcome, item: Planned) -> Outcome:

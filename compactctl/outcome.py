@@ -68,7 +68,8 @@ class SpillNote(Struct, frozen=True):
     file: str
     exchange: str = ""
     preview_start: str = ""
-    round_bytes: int = 0
+    why: str = ""
+    """The reason in words, with its figures."""
 
 
 class FailureNote(Struct, frozen=True):
@@ -197,6 +198,8 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     output: Output | None = None
     resume: ResumeNote | UnsetType = UNSET
     """Where a session was written that an agent may resume."""
+    undo: str | UnsetType = UNSET
+    """The command that undoes what was written."""
     notes: tuple[str, ...] = ()
     """Sentences a person should read: the resume command, what could not be done and why."""
     exit_code: int = 0

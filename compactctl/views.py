@@ -32,7 +32,7 @@ from compactctl.outcome import (
     WouldSpill,
     notes,
 )
-from compactctl.plan import Plan
+from compactctl.plan import Plan, Spill
 from compactctl.policy import Forecast, forecasts
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
@@ -195,7 +195,7 @@ def resume_note(format_: Format, path: str, session_id: str | None) -> ResumeNot
     return ResumeNote(shlex.join(way.words) if way.words else None, way.remark)
 
 
-def layer1_note(plan: Plan, path: Callable[[str], str]) -> Layer1Note:
+def layer1_note(plan: Plan, path: Callable[[str], str], limits: Layer1) -> Layer1Note:
     """Return a plan as it is printed: spills with the `path` of their files, failures, the rest counted by reason."""
     kept = Counter(keep.reason for keep in plan.keeps)
     return Layer1Note(
@@ -210,10 +210,22 @@ def layer1_note(plan: Plan, path: Callable[[str], str]) -> Layer1Note:
                 file=path(spill.file),
                 exchange=spill.exchange,
                 preview_start=spill.starts[:PREVIEW_START_CHARACTERS],
-                round_bytes=spill.round_bytes,
+                why=_why(spill, limits),
             )
             for spill in plan.spills
         ),
         failures=tuple(FailureNote(failure.call_id, failure.error, failure.line) for failure in plan.failures),
         kept=tuple(KeepCounts(reason, count) for reason, count in sorted(kept.items())),
     )
+
+
+def _why(spill: Spill, limits: Layer1) -> str:
+    match spill.reason:
+        case "single" if spill.result.size_bytes > limits.single_limit_bytes:
+            return f"over {limits.single_limit_bytes:,}"
+        case "round" if spill.round_bytes:
+            return f"round {spill.round_bytes:,} over {limits.round_limit_bytes:,}, largest first"
+        case "target":
+            return "towards the target"
+        case _:
+            return "spilled by an earlier run"

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-import msgspec
 import typer
 
 from compactctl.cli import options as opt
@@ -40,9 +39,14 @@ def execute(
     opt.one_of(shown.color, opt.COLORS, "--color")
     sessions_at_once = opt.jobs(finding.jobs)
     options = _options(
-        finding, reading or Reading(), setting or Setting(), writing or Writing(), shrinking or Shrinking(), shown
+        finding,
+        reading or Reading(),
+        setting or Setting(),
+        writing or Writing(),
+        shrinking or Shrinking(),
+        shown,
+        discard_new=discard_new,
     )
-    options = msgspec.structs.replace(options, discard_new=discard_new)
     output = outputs.load(shown.output)
     progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
 
@@ -81,7 +85,14 @@ def print_result(text: str, encoding: str | None) -> None:
 
 
 def _options(
-    finding: Finding, reading: Reading, setting: Setting, writing: Writing, shrinking: Shrinking, shown: Showing
+    finding: Finding,
+    reading: Reading,
+    setting: Setting,
+    writing: Writing,
+    shrinking: Shrinking,
+    shown: Showing,
+    *,
+    discard_new: bool,
 ) -> "Options":
     from compactctl.formats import FORMATS
     from compactctl.options import Options
@@ -103,6 +114,7 @@ def _options(
         backup=opt.one_of(shrinking.backup, opt.BACKUPS, "backup"),
         backup_dir=shrinking.backup_dir,
         check=_check(shrinking, writing),
+        discard_new=discard_new,
         allow_empty=finding.allow_empty,
         debug=shown.debug,
     )

@@ -67,6 +67,11 @@ class Format(Protocol):
         """What `layer1.preview_style = auto` means here: `seed` or `native`."""
         ...
 
+    @property
+    def home(self) -> str:
+        """The folder under a user's own in which its agent keeps sessions, e.g. `.pi/agent/sessions`; "" for none."""
+        ...
+
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether a decoded record is certainly one of this format's."""
         ...

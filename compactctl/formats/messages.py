@@ -144,6 +144,7 @@ class MessageLines(Struct, frozen=True):
 
     name: str
     is_anthropic: bool
+    home: str = ""
     preview_style: str = "seed"
 
     def claims(self, record: Mapping[str, Any]) -> bool:

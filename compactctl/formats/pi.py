@@ -210,6 +210,7 @@ class PiSession(Struct, frozen=True):
 
     name: str = "pi"
     is_anthropic: bool = False
+    home: str = ".pi/agent/sessions"
     preview_style: str = "seed"
 
     def claims(self, record: Mapping[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 Every text that comes from a session goes through `visible` or `clipped` here; nothing else is printed raw.
 """
 
-import shlex
 from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET
@@ -196,14 +195,13 @@ def _context_change(outcome: Outcome) -> str:
 
 
 def _undo(outcome: Outcome) -> Page:
-    if outcome.status != "applied" or outcome.output is None or outcome.bytes is UNSET:
+    if outcome.undo is UNSET:
         return []
-    more = words.size(outcome.bytes.after + outcome.bytes.beside)
-    undo = shlex.join(["compactctl", "restore", outcome.output.session])
+    disk = [] if outcome.disk is UNSET else [f"{words.size(outcome.disk.before)} -> {words.size(outcome.disk.after)}"]
     return [
-        *labelled("disk", [f"+{more}; the session itself stays as it is"]),
+        *labelled("disk", [f"{change}, all included" for change in disk]),
         *labelled("resume", _resume(outcome)),
-        *labelled("undo", [visible(undo)]),
+        *labelled("undo", [visible(outcome.undo)]),
     ]
 
 
@@ -246,10 +244,9 @@ def _whether(big: BigResult) -> str:
 def _spills(layer1: Layer1Note) -> Page:
     rows = []
     for spill in layer1.spills:
-        why = "over the limit" if spill.reason == "single" else f"round of {spill.round_bytes:,}"
         tool = clipped(spill.tool or spill.call_id, NAME_WIDTH)
         start = clipped(" ".join(spill.preview_start.split()), PREVIEW_WIDTH)
-        rows.append([f"{spill.line}", f"{spill.bytes:,}", tool, why, start])
+        rows.append([f"{spill.line}", f"{spill.bytes:,}", tool, visible(spill.why), start])
     lines: Page = []
     if rows:
         body = table(

@@ -89,6 +89,7 @@ def spilled(path: str = "a.jsonl", status: Status = "planned", **changes: Any) -
         reason="single",
         file="a.compacted/tool-results/toolu_1.txt",
         preview_start="npm ERR! code ERESOLVE",
+        why="over 50,000",
     )
     facts: dict[str, Any] = {
         "status": status,
@@ -129,7 +130,7 @@ HOSTILE = (
 def hostile() -> Batch:
     """Return a batch in which every text that comes from a session is hostile."""
     big = BigResult(3, 10, HOSTILE, True, HOSTILE)
-    notes = SpillNote(HOSTILE, HOSTILE, 3, 10, "0" * 64, "single", HOSTILE, HOSTILE, HOSTILE)
+    notes = SpillNote(HOSTILE, HOSTILE, 3, 10, "0" * 64, "single", HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     one = outcome(
         HOSTILE,
         format=HOSTILE,

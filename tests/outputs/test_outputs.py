@@ -6,7 +6,7 @@ import re
 import pytest
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, FindingNote, ResumeNote
+from compactctl.outcome import Batch, Disk, FindingNote, ResumeNote
 from compactctl.outputs import OUTPUTS, View, load
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
@@ -149,8 +149,8 @@ a.jsonl   Claude Code 2.1.29 · claude-opus-4-5 · 410 kB · 41 lines
 context   141,203 -> 103,480 of 200,000 tokens (71 % -> 52 %)
 file      410 kB -> 221 kB · 190 kB beside it
 
-  line    bytes  tool  why             preview starts
-    14  169,033  Bash  over the limit  npm ERR! code ERESOLVE
+  line    bytes  tool  why          preview starts
+    14  169,033  Bash  over 50,000  npm ERR! code ERESOLVE
 
 kept      14 results under the limits
 to write  a.compacted.jsonl
@@ -166,11 +166,14 @@ RESUME = ResumeNote("claude --resume /s/a.compacted.jsonl --fork-session", "with
 
 
 def test_what_was_applied_says_how_to_go_on_in_it_and_how_to_undo_it():
-    lines = printed("table", batch(spilled(status="applied", resume=RESUME), command="spill")).splitlines()
+    made = spilled(
+        status="applied", resume=RESUME, undo="compactctl restore a.compacted.jsonl", disk=Disk(410_000, 821_000)
+    )
+    lines = printed("table", batch(made, command="spill")).splitlines()
     assert (lines[0], lines[-4:]) == (
         "applied and verified",
         [
-            "disk      +411 kB; the session itself stays as it is",
+            "disk      410 kB -> 821 kB, all included",
             "resume    claude --resume /s/a.compacted.jsonl --fork-session",
             "          (without it, it goes elsewhere)",
             "undo      compactctl restore a.compacted.jsonl",
@@ -183,7 +186,7 @@ def test_what_was_applied_says_how_to_go_on_in_it_and_how_to_undo_it():
     [(ResumeNote(None, "not from here"), "resume    not from here"), (UNSET, "disk ")],
 )
 def test_what_cannot_be_resumed_says_why(resume, said):
-    made = batch(spilled(status="applied", resume=resume), command="spill")
+    made = batch(spilled(status="applied", resume=resume, undo="undo it", disk=Disk(1, 2)), command="spill")
     assert printed("table", made).splitlines()[-2].startswith(said)
 
 

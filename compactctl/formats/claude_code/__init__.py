@@ -72,6 +72,7 @@ class ClaudeCode:
 
     name = "claude-code"
     is_anthropic = True
+    home = ".claude/projects"
     preview_style = "native"
 
     def claims(self, record: Mapping[str, Any]) -> bool:

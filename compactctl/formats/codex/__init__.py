@@ -47,6 +47,7 @@ class Codex(Struct, frozen=True):
 
     name: str = "codex"
     is_anthropic: bool = False
+    home: str = ".codex/sessions"
     preview_style: str = "seed"
 
     def claims(self, record: Mapping[str, Any]) -> bool:
