@@ -14,9 +14,7 @@ from compactctl.session import Session
 SOMETHING_TO_DO = 1
 """The exit code of `--check` where there is."""
 
-NOT_RESUMED = (
-    "in this folder the agent resumes the original; --in-place and --new-session write a session it resumes"
-)
+NOT_RESUMED = "in this folder the agent resumes the original; --in-place and --new-session write a session it resumes"
 
 
 def spill(session: Session, options: Options, paths: store.Paths) -> list[Outcome]:

@@ -1,57 +1,72 @@
-"""Every setting and its default, in one place; `--set KEY=VALUE` over them, with errors that help.
+"""Every setting, its default and what it may be, in one place; layers of given settings made into one.
 
-The defaults are the constants of the described system (contract: settings and their defaults).
+The defaults are the constants of the described system (contract: settings and their defaults). All of it is pure:
+what reads files and the environment is `config`.
 """
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from compactctl.errors import UsageError
+
+LARGEST = 10**15
+"""No number that anybody means is larger, and every one up to here is exact wherever JSON is read."""
+
+Limit = Annotated[int, Meta(ge=0, le=LARGEST, description="a whole number from 0", extra={"limit": True})]
+Size = Annotated[int, Meta(ge=1, le=LARGEST)]
+OptionalLimit = Annotated[Size | None, Meta(description="a whole number from 1, or none", extra={"limit": True})]
+Ratio = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, at most 1000", extra={"limit": True})]
+Switch = Annotated[bool, Meta(description="true or false")]
+PreviewStyle = Annotated[Literal["auto", "seed", "native"], Meta(description="auto, seed or native")]
+PreviewWording = Annotated[
+    str, Meta(pattern=r"\A(?:en|zh)\Z|\{path\}", description="en, zh, or a text that has {path} in it")
+]
+"""What a setting may be: checked by msgspec, described for people. A *limit* is a number that only says how much."""
 
 
 class Layer1(Struct, frozen=True):
     """When results are spilled and what stays in their place."""
 
-    single_limit_bytes: int = 50_000
+    single_limit_bytes: Limit = 50_000
     """A result is spilled when it is larger."""
-    round_limit_bytes: int = 200_000
+    round_limit_bytes: Limit = 200_000
     """The results of one round are spilled, largest first, until they are not larger together."""
-    preview_head_lines: int = 20
-    preview_head_bytes: int = 2048
-    preview_tail_lines: int = 0
-    preview_tail_bytes: int = 0
+    preview_head_lines: Limit = 20
+    preview_head_bytes: Limit = 2048
+    preview_tail_lines: Limit = 0
+    preview_tail_bytes: Limit = 0
     """A tail besides the head; none by default."""
-    preview_style: str = "auto"
+    preview_style: PreviewStyle = "auto"
     """`seed`, `native` (the agent's own shape for a persisted output) or `auto`: native where the agent has one."""
-    preview_wording: str = "en"
+    preview_wording: PreviewWording = "en"
     """`en`, `zh`, or a template with {size}, {path}, {head} and {tail}."""
-    spill_media: bool = False
+    spill_media: Switch = False
     """Reserved: media in results are left alone."""
-    twin_limit_bytes: int = 2048
+    twin_limit_bytes: Limit = 2048
 
 
 class Layer2(Struct, frozen=True):
     """When history gives way to a summary. Layer 1 reads only what the threshold is made of."""
 
-    summary_reserve_tokens: int = 20_000
-    auto_safety_margin_tokens: int = 13_000
-    manual_safety_margin_tokens: int = 3_000
-    recent_keep_tokens: int = 10_000
-    recent_keep_messages: int = 5
-    summary_retry_limit: int = 3
-    auto_failure_limit: int = 3
+    summary_reserve_tokens: Limit = 20_000
+    auto_safety_margin_tokens: Limit = 13_000
+    manual_safety_margin_tokens: Limit = 3_000
+    recent_keep_tokens: Limit = 10_000
+    recent_keep_messages: Limit = 5
+    summary_retry_limit: Limit = 3
+    auto_failure_limit: Limit = 3
 
 
 class EstimatorSettings(Struct, frozen=True):
-    bytes_per_token: float = 3.5
+    bytes_per_token: Ratio = 3.5
 
 
 class WindowSettings(Struct, frozen=True):
-    fallback_tokens: int | None = None
+    fallback_tokens: OptionalLimit = None
     """None: 128,000, or 200,000 where the model or format is Anthropic's."""
 
 
@@ -62,49 +77,229 @@ class Settings(Struct, frozen=True):
     window: WindowSettings = WindowSettings()
 
 
-def known_keys() -> list[str]:
-    """Return every key as it is written after `--set`."""
-    return [
-        f"{section.name}.{field.name}"
+# keys --------------------------------------------------------------------------------------------
+
+
+def _types() -> dict[str, Any]:
+    """Return what each setting may be, by key, in the order of the classes above."""
+    return {
+        f"{section.name}.{field.name}": field.type
         for section in msgspec.structs.fields(Settings)
         for field in msgspec.structs.fields(section.type)
-    ]
+    }
+
+
+_TYPES = _types()
+
+
+def known_keys() -> list[str]:
+    """Return every key as it is written after `--set`."""
+    return list(_TYPES)
+
+
+def is_limit(key: str) -> bool:
+    """Return whether a setting only says how much: all that a file may set that nobody named."""
+    return bool((_meta(key).extra or {}).get("limit"))
+
+
+def value_of(settings: Settings, key: str) -> object:
+    """Return the value of one setting."""
+    section, _, name = key.partition(".")
+    return getattr(getattr(settings, section), name)
+
+
+def nearest(key: str) -> str | None:
+    """Return the key that was most likely meant: one that starts so, one whose last part is alike, one like it."""
+    by_name = {known.rpartition(".")[2]: known for known in _TYPES}
+    name = key.rpartition(".")[2]
+    started = [known for known in _TYPES if name and known.startswith((key, f"{known.partition('.')[0]}.{name}"))]
+    if started:
+        return started[0]
+    close = difflib.get_close_matches(name, by_name, n=1) if "." not in key else []
+    close = [by_name[each] for each in close] or difflib.get_close_matches(key, _TYPES, n=1)
+    return close[0] if close else None
+
+
+ENVIRONMENT_PREFIX = "COMPACTCTL_"
+ENVIRONMENT_DOT = "__"
+
+
+def environment_name(key: str) -> str:
+    """Return the name of the environment variable that sets this key."""
+    return ENVIRONMENT_PREFIX + key.upper().replace(".", ENVIRONMENT_DOT)
+
+
+def _meta(key: str) -> Meta:
+    found: Meta = get_args(_TYPES[key])[1]
+    return found
+
+
+# layers ------------------------------------------------------------------------------------------
+
+SHOWN_CHARACTERS = 80
+"""How much of a value that does not fit is repeated."""
+
+Source = Literal["default", "user file", "found file", "config file", "environment", "option"]
+
+
+class Given(Struct, frozen=True):
+    """One setting as somebody gave it: a value of TOML, or a text."""
+
+    key: str
+    value: object
+    place: str
+    """What to look at where it is wrong: a file and line, a variable, the option."""
+
+
+class Layer(Struct, frozen=True):
+    """All that one source gives. Of `limits_only`, anything but a limit is refused, with the ways out that it says."""
+
+    source: Source
+    given: tuple[Given, ...]
+    limits_only: str = ""
+
+
+class Origin(Struct, frozen=True):
+    """Where the value of a setting comes from."""
+
+    source: Source
+    place: str | None
+
+
+class Resolved(Struct, frozen=True):
+    """Settings, and where each value that is not a default comes from."""
+
+    settings: Settings
+    origins: dict[str, Origin]
+
+    def origin(self, key: str) -> Origin:
+        return self.origins.get(key, Origin("default", None))
+
+
+def resolve(layers: Iterable[Layer]) -> Resolved:
+    """Return the settings that the layers make, later ones over earlier ones.
+
+    Raises UsageError that names the place and the key, and the nearest key or what would fit.
+    """
+    values: dict[str, object] = {}
+    origins: dict[str, Origin] = {}
+    for layer in layers:
+        for given in layer.given:
+            _require_known(given, layer)
+            values[given.key] = _value(given, layer.source in ("environment", "option"))
+            origins[given.key] = Origin(layer.source, given.place)
+    return Resolved(_with_values(Settings(), values), origins)
 
 
 def with_changes(settings: Settings, assignments: Iterable[str]) -> Settings:
     """Return the settings with each `KEY=VALUE` applied. Raises UsageError that names the key and the nearest one."""
+    layer = from_assignments(assignments)
+    resolved = resolve([layer])
+    return _with_values(settings, {key: value_of(resolved.settings, key) for key in resolved.origins})
+
+
+def from_assignments(assignments: Iterable[str]) -> Layer:
+    """Return what `--set KEY=VALUE` gives. Raises UsageError where one is no assignment."""
+    given = []
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals:
             raise UsageError(f"--set {assignment}: write KEY=VALUE, e.g. layer1.single_limit_bytes=20000")
-        settings = _with_change(settings, key.strip(), text.strip())
-    return settings
+        given.append(Given(key.strip(), text.strip(), "--set"))
+    return Layer("option", tuple(given))
 
 
-def _with_change(settings: Settings, key: str, text: str) -> Settings:
-    if key not in known_keys():
-        near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.4)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"unknown setting {key}{hint}")
-    section_name, _, name = key.partition(".")
-    section = getattr(settings, section_name)
-    kind = next(field.type for field in msgspec.structs.fields(section) if field.name == name)
+def from_environment(environment: Mapping[str, str]) -> Layer:
+    """Return what the environment gives, by names like COMPACTCTL_LAYER1__SINGLE_LIMIT_BYTES; an empty one is not set.
+
+    A name with one underscore where two belong is taken too, so that it is refused and not passed over in silence.
+    """
+    blurred = {_blurred(environment_name(key)) for key in _TYPES}
+    given = []
+    for name in sorted(environment):
+        text = environment[name].strip()
+        if not name.startswith(ENVIRONMENT_PREFIX) or not text:
+            continue
+        rest = name.removeprefix(ENVIRONMENT_PREFIX)
+        if ENVIRONMENT_DOT in rest or _blurred(name) in blurred:
+            given.append(Given(rest.lower().replace(ENVIRONMENT_DOT, "."), text, name))
+    return Layer("environment", tuple(given))
+
+
+def _blurred(name: str) -> str:
+    return name.replace("_", "")
+
+
+def flattened(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted keys of nested tables, each with its value; an empty table that is no section comes as one."""
+    for name, value in tree.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and value and key not in _TYPES:
+            yield from flattened(value, f"{key}.")
+        elif value != {} or key not in _SECTIONS:
+            yield key, value
+
+
+_SECTIONS = frozenset(key.partition(".")[0] for key in _TYPES)
+
+
+def _require_known(given: Given, layer: Layer) -> None:
+    if given.key in _SECTIONS:
+        raise UsageError(f"{given.place}: {given.key} is a group of settings, not one; {given.key}.NAME is")
+    if given.key not in _TYPES:
+        raise UsageError(_unknown(given, layer.source))
+    if layer.limits_only and not is_limit(given.key):
+        raise UsageError(
+            f"{given.place}: {given.key} is no limit, and a file that was only found sets nothing else; "
+            f"{layer.limits_only}"
+        )
+
+
+def _unknown(given: Given, source: Source) -> str:
+    near = nearest(given.key)
+    if source == "environment":
+        name, hint = given.place, near and environment_name(near)
+    else:
+        name, hint = given.key, near
+    place = "" if source == "environment" else f"{given.place}: "
+    return f"{place}unknown setting {name}; " + (f"did you mean {hint}?" if hint else "compactctl settings lists them")
+
+
+def _value(given: Given, is_text: bool) -> object:
+    """Return a given value as its setting has it. Raises UsageError that says what would fit."""
+    value = _plain(given.value) if is_text else given.value
     try:
-        value: Any = msgspec.convert(text, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"setting {key}: {text!r} does not fit: {_reason(error)}") from None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:
-        raise UsageError(f"setting {key}: {text} is negative")
-    if key == "estimator.bytes_per_token" and not value > 0:
-        raise UsageError(f"setting {key} must be more than 0")
-    if key == "layer1.preview_style" and value not in ("auto", "seed", "native"):
-        raise UsageError(f"setting {key}: {text!r} is none of auto, seed, native")
-    if key == "layer1.preview_wording" and value not in ("en", "zh") and "{path}" not in value:
-        raise UsageError(f"setting {key}: write en, zh, or a template that has {{path}} in it")
-    changed = msgspec.structs.replace(section, **{name: value})
-    return msgspec.structs.replace(settings, **{section_name: changed})
+        return msgspec.convert(value, _TYPES[given.key], strict=not is_text)
+    except msgspec.ValidationError:
+        shown = _shown(given.value)[:SHOWN_CHARACTERS]
+        wanted = _meta(given.key).description
+        raise UsageError(f"{given.place}: {given.key} = {shown} does not fit; write {wanted}") from None
 
 
-def _reason(error: msgspec.ValidationError) -> str:
-    message = str(error)
-    return message[:1].lower() + message[1:]
+def _plain(value: object) -> object:
+    """Return a text without what people write into numbers (20_000), and `none` as None."""
+    if not isinstance(value, str):
+        return value
+    if value.lower() == "none":
+        return None
+    digits = value.replace("_", "")
+    return digits if digits.isdecimal() else value
+
+
+def written(value: object) -> str:
+    """Return a value as it is written after `--set`."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _shown(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else written(value)
+
+
+def _with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        changed = msgspec.structs.replace(getattr(settings, section), **{name: value})
+        settings = msgspec.structs.replace(settings, **{section: changed})
+    return settings

@@ -1,6 +1,7 @@
 """What every test may use. No test touches the network, the clock or anything outside its own temporary folder."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,14 @@ settings.register_profile("seeded", deadline=None, derandomize=True, max_example
 settings.load_profile("seeded")
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch, tmp_path_factory):
+    """Whoever runs the tests has settings of their own: none of them counts here."""
+    for name in [name for name in os.environ if name.startswith("COMPACTCTL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-settings"))
 
 
 @pytest.fixture

@@ -130,7 +130,11 @@ def test_restoring_beside_keeps_the_session_and_what_was_appended(tmp_path, writ
 def test_a_session_held_open_by_another_process_is_refused(tmp_path, write_session):
     path = write_session(big_chat())
     source = path.read_bytes()
-    command = [sys.executable, "-c", "import sys; f = open(sys.argv[1], 'ab'); print('open', flush=True); sys.stdin.read()"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; f = open(sys.argv[1], 'ab'); print('open', flush=True); sys.stdin.read()",
+    ]
     holder = subprocess.Popen([*command, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert holder.stdout.readline() == b"open\n"

@@ -4,14 +4,13 @@ import json
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from compactctl import errors
 from compactctl.__main__ import exit_code
 from compactctl.findings import RULES
 from compactctl.formats import FORMATS
-from compactctl.settings import Settings, known_keys
+from compactctl.settings import Settings, known_keys, value_of, written
 from tests.scripts import make_samples
 from tests.scripts.readme import ROOT, Example, examples, playground, run
 
@@ -59,18 +58,8 @@ def test_the_samples_are_what_their_script_makes():
 
 
 def test_the_settings_table_is_the_settings():
-    defaults = msgspec.to_builtins(Settings())
     shown = {key: default for key, default, _ in table("Settings")}
-    assert shown == {key: _written(defaults[key.partition(".")[0]][key.partition(".")[2]]) for key in known_keys()}
-
-
-def _written(value: object) -> str:
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-    return str(value)
+    assert shown == {key: written(value_of(Settings(), key)) for key in known_keys()}
 
 
 def test_the_formats_table_is_the_formats():

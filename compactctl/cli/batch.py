@@ -13,6 +13,7 @@ from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking,
 from compactctl.errors import UsageError, WriteError
 
 if TYPE_CHECKING:
+    from compactctl.config import Config
     from compactctl.options import Options
     from compactctl.outcome import Batch, Outcome
 
@@ -38,10 +39,11 @@ def execute(
     opt.one_of(shown.output, outputs.OUTPUTS, "output")
     opt.one_of(shown.color, opt.COLORS, "--color")
     sessions_at_once = opt.jobs(finding.jobs)
+    config = load_config(setting) if setting else None
     options = _options(
         finding,
         reading or Reading(),
-        setting or Setting(),
+        config,
         writing or Writing(),
         shrinking or Shrinking(),
         shown,
@@ -61,7 +63,7 @@ def execute(
         batch = work(paths, options, sessions_at_once, progress, on_outcome)
     finally:
         progress.clear()
-    _say(batch, shown)
+    _say(batch, config, shown)
     view = outputs.View(
         color=streams.has_color(shown.color, os.environ),
         terminal=streams.is_terminal(sys.stdout),
@@ -84,10 +86,22 @@ def print_result(text: str, encoding: str | None) -> None:
         raise WriteError(f"standard output: {error.strerror or error}") from None
 
 
+def load_config(setting: Setting) -> "Config":
+    """Return the settings of this run, from all the places where they may stand."""
+    from compactctl import config
+
+    return config.load(
+        setting.config,
+        setting.assignments or (),
+        trust_project=setting.trust_project,
+        surroundings=config.Surroundings.here(),
+    )
+
+
 def _options(
     finding: Finding,
     reading: Reading,
-    setting: Setting,
+    config: "Config | None",
     writing: Writing,
     shrinking: Shrinking,
     shown: Showing,
@@ -96,7 +110,7 @@ def _options(
 ) -> "Options":
     from compactctl.formats import FORMATS
     from compactctl.options import Options
-    from compactctl.settings import Settings, with_changes
+    from compactctl.settings import Settings
 
     opt.one_of(reading.from_format, ["auto", *FORMATS], "format")
     return Options(
@@ -105,7 +119,7 @@ def _options(
         anchored=reading.anchored,
         window_tokens=opt.tokens(reading.window, "--window"),
         model=reading.model,
-        settings=with_changes(Settings(), setting.assignments or ()),
+        settings=config.resolved.settings if config else Settings(),
         apply=writing.apply,
         out=writing.out,
         target=shrinking.target,
@@ -134,7 +148,7 @@ def _check(shrinking: Shrinking, writing: Writing) -> bool:
     return shrinking.check
 
 
-def _say(batch: "Batch", shown: Showing) -> None:
+def _say(batch: "Batch", config: "Config | None", shown: Showing) -> None:
     """Say on standard error what failed and, unless quiet, what else deserves a look."""
     from compactctl.outputs.safe import visible
 
@@ -149,6 +163,8 @@ def _say(batch: "Batch", shown: Showing) -> None:
     if shown.quiet:
         return
     if shown.verbose:
+        for file in config.files if config else ():
+            streams.say(f"settings from the {file.source}: {visible(file.path)}")
         for path in batch.not_sessions:
             streams.say(f"not a session: {visible(path)}")
 

@@ -7,7 +7,7 @@ import typer
 
 from compactctl import __version__
 from compactctl.cli import options as opt
-from compactctl.cli.batch import execute, print_result
+from compactctl.cli.batch import execute, load_config, print_result
 from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking, Undoing, Writing, spread
 from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
@@ -112,6 +112,17 @@ def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, showing: Showi
     """
     writing, shrinking = Writing(undoing.apply, undoing.out), Shrinking(in_place=undoing.in_place)
     execute("restore", paths, finding, showing, writing=writing, shrinking=shrinking, discard_new=undoing.discard_new)
+
+
+@_command(ALSO, "every setting, its value and where that comes from")
+def settings(setting: Setting, output: opt.ListOutput = "table") -> None:
+    """Show every setting: its value, its default, and where the value comes from. What counts, from low to high:
+    the defaults, your own file, a compactctl.toml found in the working folder or above it (limits only, unless
+    --trust-project), --config FILE, the environment (COMPACTCTL_LAYER1__SINGLE_LIMIT_BYTES=20000), --set.
+    """
+    from compactctl.cli.lists import settings_list
+
+    print_result(*settings_list(load_config(setting), output))
 
 
 @_command(ALSO, "the session formats that are recognised and read")

@@ -58,6 +58,8 @@ class Reading:
 class Setting:
     """Where settings come from."""
 
+    config: opt.Config = None
+    trust_project: opt.TrustProject = False
     assignments: opt.Set = None
 
 

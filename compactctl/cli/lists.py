@@ -1,9 +1,14 @@
-"""What `formats` and `rules` print."""
+"""What `settings`, `formats` and `rules` print."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from compactctl import __version__
 from compactctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from compactctl.config import Config
+    from compactctl.settings import Origin
 
 LIST_OUTPUTS = ("table", "json")
 
@@ -28,12 +33,61 @@ def rules_list(output: str) -> Printed:
     return _printed("rules", output, ("rule", "severity", "meaning"), rows)
 
 
+def settings_list(config: "Config", output: str) -> Printed:
+    """Return the settings: key, value, default, and where the value comes from; then the files they were read from."""
+    from compactctl import settings
+    from compactctl.outputs.pages import labelled
+    from compactctl.outputs.safe import visible
+
+    resolved, defaults = config.resolved, settings.Settings()
+    rows: list[tuple[str, object, object, settings.Origin]] = [
+        (key, settings.value_of(resolved.settings, key), settings.value_of(defaults, key), resolved.origin(key))
+        for key in settings.known_keys()
+    ]
+    if opt.one_of(output, LIST_OUTPUTS, "output") == "json":
+        items = [
+            {
+                "key": key,
+                "value": value,
+                "default": default,
+                "source": _code(origin.source),
+                "place": origin.place,
+                "limit": settings.is_limit(key),
+                "environment": settings.environment_name(key),
+            }
+            for key, value, default, origin in rows
+        ]
+        files = [{"source": _code(file.source), "path": file.path} for file in config.files]
+        return _document("settings", settings=items, files=files, user_file=config.user_file)
+    shown = [
+        (key, visible(settings.written(value)), settings.written(default), visible(_where(origin)))
+        for key, value, default, origin in rows
+    ]
+    text, encoding = _printed("settings", output, ("setting", "value", "default", "from"), shown)
+    own = f"{config.user_file} ({'read' if any(f.source == 'user file' for f in config.files) else 'not there'})"
+    return text + "".join(f"{line}\n" for line in ["", *labelled("your file", [visible(own)])]), encoding
+
+
+def _where(origin: "Origin") -> str:
+    """Return where a value comes from: a place says it already, but not what kind of file it is."""
+    if origin.place is None:
+        return origin.source
+    return f"{origin.source}, {origin.place}" if origin.source.endswith("file") else origin.place
+
+
+def _code(source: str) -> str:
+    return source.replace(" ", "_")
+
+
+def _document(command: str, **content: object) -> Printed:
+    from compactctl.outputs.json import dumps
+
+    return dumps({"schema": f"compactctl.{command}/1", "version": __version__, **content}), "utf-8"
+
+
 def _printed(command: str, output: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Printed:
     if opt.one_of(output, LIST_OUTPUTS, "output") == "json":
-        from compactctl.outputs.json import dumps
-
-        items = [dict(zip(headers, row, strict=True)) for row in rows]
-        return dumps({"schema": f"compactctl.{command}/1", "version": __version__, command: items}), "utf-8"
+        return _document(command, **{command: [dict(zip(headers, row, strict=True)) for row in rows]})
     from compactctl.outputs.pages import table
 
     return "".join(f"{line}\n" for line in table(headers, rows, ["left"] * len(headers))), None

@@ -81,6 +81,16 @@ Model = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME", help="Model whose window counts, instead of the recorded one."),
 ]
+Config = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="Settings (TOML), over those of the user and of the project."),
+]
+TrustProject = Annotated[
+    bool,
+    typer.Option(
+        "--trust-project", help="Let a compactctl.toml found in or above this folder set all, not limits only."
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="One setting, e.g. layer1.single_limit_bytes=20000. Repeatable."),

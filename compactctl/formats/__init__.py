@@ -95,7 +95,6 @@ class _Claims:
             return FORMATS["anthropic" if self.by_format["anthropic"] else "chat"]
         return None
 
-
     def clear_winner(self) -> Format | None:
         """Return the agent's format that nobody else disputes; None where more must be seen."""
         best = max(FORMATS, key=lambda name: self.by_format[name])

@@ -56,7 +56,8 @@ def playground(folder: Path) -> dict[str, str]:
     shutil.copytree(ROOT / "sample_sessions", folder / "sample_sessions")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "COMPACTCTL"))}
-    return {**plain, "PATH": path, "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    nobody = {"HOME": str(folder / "home"), "XDG_CONFIG_HOME": str(folder / "home" / ".config")}
+    return {**plain, **nobody, "PATH": path, "NO_COLOR": "1", "PYTHONUTF8": "1"}
 
 
 def run(example: Example, folder: Path, environment: dict[str, str]) -> str:
