@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from compactctl import store, views
+from compactctl import generations, store, views
 from compactctl.commit import Written, commit, require_place, write_spills
 from compactctl.errors import OverTarget, SpillFailed
 from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, splices, start
@@ -24,6 +24,8 @@ def spill(session: Session, options: Options, paths: store.Paths) -> list[Outcom
     """
     job = start(session, options, paths)
     if not job.has_work:
+        if options.apply:
+            generations.mend(store.own_paths(Path(session.path)), session.own_receipt)
         return [_described(job, item, "unchanged") for item in job.planned]
     if not options.apply:
         return _dry_run(job)

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import glob
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -350,12 +351,15 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
     return candidate
 
 
+_LEFTOVER = re.compile(r"\.(.+)\.(\d+)\.part")
+
+
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files that a killed run left for this name; those of a live process stay."""
-    prefix = f".{path.name}."
+    """Remove temporary files that a killed run left for this name, or anywhere in a folder of ours."""
+    is_ours = path.parent.name.endswith(COMPACTED) or path.parent.parent.name.endswith(COMPACTED)
     for entry in os.scandir(path.parent):
-        pid = entry.name.removeprefix(prefix).removesuffix(".part")
-        if entry.name == f"{prefix}{pid}.part" and pid.isdigit() and not _is_alive(int(pid)):
+        match = _LEFTOVER.fullmatch(entry.name)
+        if match and (is_ours or match[1] == path.name) and not _is_alive(int(match[2])):
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
 

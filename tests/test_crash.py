@@ -10,24 +10,27 @@ import json
 import os
 
 import pytest
+import zstandard
 
 from compactctl import run
 from compactctl.options import Options
-from tests.builders.big_chat import big_chat
+from tests.builders import chat, pi
+from tests.builders.big_chat import big_chat, text
 
-APPLY = Options(apply=True)
+IN_PLACE = Options(apply=True, place="in place")
+SPILLED_SIZES = (60_000, 70_000, 80_000)
 KILLED, RAN_THROUGH, FAILED_CLEARLY = 99, 98, 6
 MOST_POINTS = 150
 
 
-def child(path, point, failure):
+def child(path, point, failure, options):
     """Run an apply in a forked child that fails at the `point`-th change; return its exit code."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         counter = fail_at(point, failure)
-        batch = run.spill([str(path)], APPLY)
+        batch = run.spill([str(path)], options)
         os._exit(batch.exit_code if counter["changes"] >= point else RAN_THROUGH)
     except BaseException:
         os._exit(70)
@@ -82,70 +85,108 @@ def fail_at(point, failure):
     return counter
 
 
-def every_file_is_whole(folder, source):
+def every_file_is_whole(folder, sources):
     """Assert that what is there under a final name is what a run writes, never half of it."""
-    assert (folder / "s.jsonl").read_bytes() == source
-    compacted = folder / "s.compacted.jsonl"
-    if compacted.exists():
-        assert compacted.read_bytes().endswith(b"\n")
-        assert (folder / "s.compacted" / "originals.jsonl").exists()
-    report = folder / "s.compacted.report.json"
-    if report.exists():
-        json.loads(report.read_bytes())
-        assert compacted.exists()
-    spills = folder / "s.compacted" / "tool-results"
-    for spilled in spills.glob("call*.txt") if spills.exists() else []:
-        assert spilled.stat().st_size in (60_000, 70_000, 80_000)
+    for path in folder.rglob("*"):
+        if not path.is_file() or path.name.startswith("."):
+            continue
+        data = path.read_bytes()
+        if path.suffix == ".zst":
+            assert zstandard.ZstdDecompressor().decompressobj().decompress(data) in sources
+        elif path.parent.name == "tool-results":
+            assert len(data) in SPILLED_SIZES
+        else:
+            assert data.endswith((b"\n", b"}"))
+            assert all(json.loads(line) is not None for line in data.splitlines() if path.suffix == ".jsonl")
 
 
-def completes(folder, path, source):
+def completes(folder, path, source, options):
     """Assert that the next run completes, leaves nothing temporary, and can be undone."""
-    batch = run.spill([str(path)], APPLY)
+    batch = run.spill([str(path)], options)
     assert batch.exit_code == 0, batch.outcomes[0].error
     assert list(folder.rglob("*.part")) == []
     assert run.verify([str(folder)], Options()).exit_code == 0
-    run.restore([str(folder)], APPLY)
-    restored = folder / "s.restored.jsonl"
-    assert restored.read_bytes() == source
-    restored.unlink()
+    out = folder / "out"
+    if options.place == "in place":
+        assert (folder / f"{path.stem}.compacted.report.json").exists()
+        undone = 0
+        while run.restore([str(path)], options).exit_code == 0:
+            undone += 1
+        assert path.read_bytes() == source
+        assert undone in (1, 2)  # two where the first run spilled what it could
+        return
+    assert path.read_bytes() == source
+    assert run.restore([batch.outcomes[0].output.session], Options(apply=True, out=str(out))).exit_code == 0
+    assert [restored.read_bytes() for restored in out.iterdir()] == [source]
 
 
-def points(tmp_path, prepare, failure):
+def points(tmp_path, prepare, failure, options):
     """Yield a fresh folder for each point until a run gets through without meeting it."""
     for point in range(1, MOST_POINTS):
         folder = tmp_path / str(point)
         folder.mkdir()
         path = prepare(folder)
-        code = child(path, point, failure)
+        sources = [path.read_bytes(), *(kept.read_bytes() for kept in folder.glob("earlier"))]
+        code = child(path, point, failure, options)
         if code == RAN_THROUGH:
             return
-        yield folder, path, code
+        yield folder, path, sources, code
     raise AssertionError("the run never got through: raise MOST_POINTS")
 
 
-def fresh(write_session):
-    return lambda folder: write_session(big_chat(), folder=folder)
+def fresh(folder):
+    return write(folder, chat.lines(*big_chat(SPILLED_SIZES[:2])))
 
 
-def already_compacted(write_session):
-    """A session that was compacted once and has grown since: the apply puts a second generation in place."""
-
-    def prepare(folder):
-        path = write_session(big_chat((60_000, 70_000)), folder=folder)
-        assert run.spill([str(path)], APPLY).exit_code == 0
-        return write_session(big_chat((60_000, 70_000, 80_000)), folder=folder)
-
-    return prepare
+def compacted_before(folder):
+    """A session that was compacted beside itself and has grown since: another generation is put there."""
+    path = write(folder, chat.lines(*big_chat(SPILLED_SIZES[:2])))
+    assert run.spill([str(path)], Options(apply=True)).exit_code == 0
+    return write(folder, chat.lines(*big_chat(SPILLED_SIZES)))
 
 
-@pytest.mark.parametrize("prepared", [fresh, already_compacted])
+def compacted_in_place_before(folder):
+    """A session that was compacted in place and has grown since."""
+    path = write(folder, chat.lines(*big_chat(SPILLED_SIZES[:2])))
+    (folder / "earlier").write_bytes(path.read_bytes())
+    assert run.spill([str(path)], IN_PLACE).exit_code == 0
+    later = big_chat(SPILLED_SIZES[2:], call_ids=["later"])[2:]
+    return write(folder, path.read_bytes() + chat.lines(*later))
+
+
+def with_an_id(folder):
+    session = pi.Session().say("u0000001", pi.user("Look."))
+    for number, size in enumerate(SPILLED_SIZES[:2]):
+        session.say(f"a{number}", pi.assistant(pi.call(f"c{number}")))
+        session.say(f"r{number}", pi.result(f"c{number}", text(size)))
+    return write(folder, session.say("z0", pi.assistant("Done.")).jsonl())
+
+
+def write(folder, data):
+    path = folder / "s.jsonl"
+    path.write_bytes(data)
+    return path
+
+
 @pytest.mark.parametrize("failure", ["kill", "full disk"])
-def test_a_crash_at_any_write_leaves_whole_files_and_the_next_run_completes(tmp_path, write_session, prepared, failure):
+@pytest.mark.parametrize(
+    ("prepare", "options"),
+    [
+        (fresh, Options(apply=True)),
+        (compacted_before, Options(apply=True)),
+        (fresh, IN_PLACE),
+        (compacted_in_place_before, IN_PLACE),
+        (with_an_id, Options(apply=True, place="new session")),
+    ],
+    ids=["beside", "beside again", "in place", "in place again", "new session"],
+)
+def test_a_crash_at_any_write_leaves_whole_files_and_the_next_run_completes(tmp_path, prepare, options, failure):
     codes = []
-    for folder, path, code in points(tmp_path, prepared(write_session), failure):
-        source = path.read_bytes()
-        every_file_is_whole(folder, source)
-        completes(folder, path, source)
+    for folder, path, sources, code in points(tmp_path, prepare, failure, options):
+        every_file_is_whole(folder, sources)
+        if options.place != "in place":
+            assert path.read_bytes() == sources[0]
+        completes(folder, path, sources[0], options)
         codes.append(code)
     assert len(codes) > 20
     assert set(codes) == ({KILLED} if failure == "kill" else {FAILED_CLEARLY})
