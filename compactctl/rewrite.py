@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from compactctl.document import Document, DropTail, Edit, Place
+from compactctl.formats.edits import saved_note
 from compactctl.formats.interface import Format, Spilled
 from compactctl.model import Message, Transcript
 from compactctl.plan import Plan, Spill
@@ -44,5 +45,4 @@ def spill_edits(
 
 
 def _spilled(spill: Spill, path: Callable[[str], str]) -> Spilled:
-    note = f"[{spill.result.size_bytes} bytes, saved by compactctl to {path(spill.file)}]"
-    return Spilled(spill.result, spill.preview, note)
+    return Spilled(spill.result, spill.preview, saved_note(spill.result.size_bytes, path(spill.file)))

@@ -1,5 +1,6 @@
 """The edits that every format makes alike: a result gives way to its preview, its copies are slimmed."""
 
+import re
 from typing import Any
 
 from compactctl.document import Document, Edit, Place, Replace, elements, members, read_json, span, write_json
@@ -13,15 +14,22 @@ COPY_STRING_BYTES = 256
 """A string in a copy of a spilled result is shortened when it is longer than this."""
 
 COPY_LIST_BYTES = 2048
-"""A list in a copy of a spilled result is shortened when its JSON is longer than this."""
+"""A list in a copy keeps its first element only when its JSON, its strings shortened, is longer than this."""
+
+_NOTE = re.compile(rb'"\[\d+ bytes, saved by compactctl to ')
+"""How a note begins that stands for what was saved: it is never shortened again."""
 
 
 def result_text(document: Document, result: ToolResult) -> str:
-    """Return the text of a result: the string, or the text blocks of a list joined by one newline each."""
-    value = document.value(result.place)
-    if isinstance(value, str):
-        return value
-    return "\n".join(block["text"] for block in value if _is_text(block))
+    """Return the text of a result."""
+    return text_in(document.value(result.place))
+
+
+def text_in(content: Any) -> str:
+    """Return the text of a result's content: the string, or the text blocks of a list joined by one newline each."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if _is_text(block)) if isinstance(content, list) else ""
 
 
 def replace_text(document: Document, place: Place, text: str) -> Edit:
@@ -54,6 +62,11 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, dict) and str(block.get("type")) in TEXT_BLOCKS and isinstance(block.get("text"), str)
 
 
+def saved_note(size_bytes: int, path: str) -> str:
+    """Return the short text that says where what stood here was saved."""
+    return f"[{size_bytes} bytes, saved by compactctl to {path}]"
+
+
 def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
     """Return the edits that shorten the copies of a spilled result.
 
@@ -63,23 +76,24 @@ def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
     edits: list[Edit] = []
     for copy in spilled.result.copies:
         raw = document.raw_value(copy.place)
-        slim = _slim(raw, write_json(spilled.note))
-        if len(slim) < len(raw):
-            edits.append(Replace(copy.place, slim))
+        shorter = slim(raw, write_json(spilled.note))
+        if len(shorter) < len(raw):
+            edits.append(Replace(copy.place, shorter))
     return edits
 
 
-def _slim(raw: bytes, note: bytes) -> bytes:
-    if len(raw) <= max(COPY_STRING_BYTES, len(note)):
+def slim(raw: bytes, note: bytes) -> bytes:
+    """Return a JSON value with its long strings and lists shortened. Doing it again changes nothing more."""
+    if len(raw) <= max(COPY_STRING_BYTES, len(note)) or _NOTE.match(raw):
         return raw
     if raw.startswith(b'"'):
         return note
     new = bytearray()
-    copied_to = 0
-    for index, (_, start, end) in enumerate(members(raw)):
-        member = _slim(raw[start:end], note)
-        new += raw[copied_to:start] + member
+    copied_to = first_to = 0
+    for _, start, end in members(raw):
+        new += raw[copied_to:start] + slim(raw[start:end], note)
         copied_to = end
-        if index == 0 and raw.startswith(b"[") and len(raw) > COPY_LIST_BYTES and member == raw[start:end]:
-            return bytes(new) + b"]"
-    return bytes(new) + raw[copied_to:]
+        first_to = first_to or len(new)
+    new += raw[copied_to:]
+    is_long_list = raw.startswith(b"[") and len(new) > COPY_LIST_BYTES
+    return bytes(new[:first_to]) + b"]" if is_long_list and first_to else bytes(new)

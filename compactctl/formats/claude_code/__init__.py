@@ -40,7 +40,9 @@ from typing import Any
 from compactctl.document import Document, Edit
 from compactctl.findings import Finding, sort
 from compactctl.formats.claude_code.context import Context, read_context
+from compactctl.formats.claude_code.fork import new_session
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
+from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import NewSession, Resume, Spilled
@@ -106,12 +108,12 @@ class ClaudeCode:
         return []
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
-        """Return nothing: such a file holds no copy that a model is not sent."""
-        return []
+        """Return the edits that shorten the display's copies, and take progress and logged requests out."""
+        return slim_edits(document, limit_bytes, path)
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
-        """Return None: such a file has no id of its own."""
-        return None
+        """Return the session under an id derived from `seed`; None for a subagent's."""
+        return new_session(document, transcript, name, seed)
 
     def resume(self, path: str, session_id: str | None) -> Resume:
         """Return the command that opens a session by its id, or a file anywhere by its path and what that takes."""

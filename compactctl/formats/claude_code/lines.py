@@ -62,7 +62,7 @@ BOOKKEEPING = frozenset(
 )
 """Types of line that the model is never sent and that nothing hangs on: kept as they are, and not looked into."""
 
-SHADOWS = frozenset(("api-request-blob", "api-request-request", "api-request-shape"))
+SHADOWS = frozenset(("api-request", "api-request-blob", "api-request-shape"))
 """Types of line that repeat whole requests; not read on resume (research: clients, 5)."""
 
 

@@ -1,0 +1,139 @@
+"""A Claude Code session under another id, so that the client resumes either.
+
+As Anthropic's SDK forks a session (claude-agent-sdk, `_build_fork_lines`, MIT), but without leaving anything out:
+sidechains, progress and bookkeeping stay, and every line is where it was. All lines take the new `sessionId`, each a
+new uuid, and what points at a line of the file follows it. What points elsewhere stays, and so do the provider's ids
+(`message.id`, `requestId`), by which usage is told apart.
+
+- `forkedFrom` is not written: the client needs none (its own `--fork-session`, 2.1.332, writes none either, and even
+  keeps the uuids), and our receipt says where the session comes from.
+- `<id>/` beside the session (subagents, saved outputs) goes along, and so do the client's own stores of file backups
+  (`--fork-session` copies them, too) and of tasks, where it looks by session id.
+- Stubs of saved outputs name a path in `<id>/tool-results/`. It becomes the new folder's, since the client deletes an
+  old session's folder with it. Nothing else that a model reads changes; copies for the display keep the old path.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from compactctl.document import Document, Edit, Place, Replace, Route, write_json
+from compactctl.formats.claude_code.links import FIELDS, Fields, pointers
+from compactctl.formats.edits import replace_text, text_in
+from compactctl.formats.fork import UUID, derived_id
+from compactctl.formats.interface import NewSession, SideFile
+from compactctl.model import Transcript
+from compactctl.preview import is_preview
+
+_STUB = b"<persisted-output>"
+_STUBBED = ("message", "replacements")
+"""Where a stub may stand: in a result, or in the record of what a later request puts in a result's place."""
+
+_STORES = ("file-history", "tasks")
+"""Folders of the client, beside that of all projects, in which it keeps something by session id."""
+
+
+def new_session(document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
+    """Return the session under an id derived from `seed`.
+
+    None for a subagent's file: it is its session's, and nobody resumes it by itself.
+    """
+    if transcript.parent_session_id is not None:
+        return None
+    stem = PurePath(name).name.split(".")[0]
+    old = stem if UUID.fullmatch(stem) else transcript.session_id or stem
+    new = derived_id(seed, old)
+    links = _Links(seed)
+    for record in document.records(FIELDS):
+        if record.value is not None:
+            links.note(record.index, record.value)
+    ids = {**links.lines, old: new}
+    edits = [*links.edits(new, ids), *_stub_edits(document, links.stubbed, _Mover(old, new))]
+    return NewSession(new, f"{new}.jsonl", tuple(edits), tuple(_side_files(old, new)), ids)
+
+
+def _side_files(old: str, new: str) -> Iterator[SideFile]:
+    yield SideFile(old, new, rewrite_id=True)
+    for store in _STORES:
+        yield SideFile(f"../../{store}/{old}", f"../../{store}/{new}")
+
+
+class _Links:
+    """What one walk finds out: which lines there are, what points where, and where stubs may be."""
+
+    def __init__(self, seed: str) -> None:
+        self.lines: dict[str, str] = {}
+        """The new uuids of lines by their old ones."""
+        self.stubbed: list[int] = []
+        """Records that may hold the stub of a saved output."""
+        self._seed = seed
+        self._pointers: list[tuple[int, Route, str]] = []
+        self._sessions: list[int] = []
+
+    def note(self, record: int, fields: Fields) -> None:
+        for route, id in pointers(fields):
+            if route in _OF_A_SESSION:
+                continue
+            if route == _OWN and id not in self.lines:
+                self.lines[id] = derived_id(self._seed, id)
+            self._pointers.append((record, route, id))
+        if "sessionId" in fields:
+            self._sessions.append(record)
+        if any(_STUB in bytes(fields[name]) for name in _STUBBED if name in fields):
+            self.stubbed.append(record)
+
+    def edits(self, session_id: str, ids: dict[str, str]) -> Iterator[Edit]:
+        """Yield the edits that give every line the session id, and what points at a line its new uuid."""
+        session = write_json(session_id)
+        for record in self._sessions:
+            yield Replace(Place(record, ("sessionId",)), session)
+        for record, route, id in self._pointers:
+            if id in ids:
+                yield Replace(Place(record, route), write_json(ids[id]))
+
+
+_OWN = ("uuid",)
+_OF_A_SESSION = (("sessionId",), ("requestSessionId",))
+"""The session that a line is in now, and the one in which its request was made, which stays."""
+
+
+# stubs -------------------------------------------------------------------------------------------
+
+
+class _Mover:
+    """Moves the path in a stub from one session's folder to another's."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._path = re.compile(rf"(?<=[/\\]){re.escape(old)}(?=[/\\]tool-results[/\\][^/\\]+$)")
+        self._new = new
+
+    def moved(self, text: str) -> str:
+        """Return the stub with its path moved. The path ends the second line; all else is text."""
+        lines = text.split("\n", 2)
+        if len(lines) < 3 or not is_preview(text):
+            return text
+        lines[1] = self._path.sub(self._new, lines[1])
+        return "\n".join(lines)
+
+
+def _stub_edits(document: Document, records: list[int], mover: _Mover) -> Iterator[Edit]:
+    for record in records:
+        for place in _stub_places(document.value(Place(record)), Place(record)):
+            text = text_in(document.value(place))
+            moved = mover.moved(text)
+            if moved != text:
+                yield replace_text(document, place, moved)
+
+
+def _stub_places(value: Any, place: Place) -> Iterator[Place]:
+    """Yield where a record may hold stubs: the contents of its results, and its replacements for results."""
+    message = value.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for index, block in enumerate(content if isinstance(content, list) else []):
+        if isinstance(block, dict) and block.get("type") == "tool_result" and "content" in block:
+            yield place.at("message", "content", index, "content")
+    replacements = value.get("replacements")
+    for index, item in enumerate(replacements if isinstance(replacements, list) else []):
+        if isinstance(item, dict) and isinstance(item.get("replacement"), str):
+            yield place.at("replacements", index, "replacement")

@@ -1,0 +1,99 @@
+"""What a Claude Code session holds that no model is sent, taken out so that the client resumes as before.
+
+- `toolUseResult` over the limit: the display's copy of a result. Its keys stay and each value keeps its type.
+- `progress` lines: what hooks, commands and subagents showed while they ran. They lie in the chain of parents, so the
+  lines below one take the nearest line above it that stays. One that anything else points at stays.
+- `api-request*` lines: whole requests, written again at each resume. The client's own fork leaves them out as well.
+
+Everything else stays: titles, modes, file histories, attachments, of which some are sent and some tell what was sent.
+"""
+
+from collections.abc import Iterator
+
+from compactctl.document import Document, Drop, Edit, Place, Replace, write_json
+from compactctl.formats.claude_code.lines import SHADOWS
+from compactctl.formats.claude_code.links import FIELDS, Fields, pointers, text
+from compactctl.formats.edits import saved_note, slim
+
+_COPY = "toolUseResult"
+_CHAIN = (("uuid",), ("parentUuid",))
+
+
+def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
+    """Return the edits that take out what no model is sent; `path` is where it is saved."""
+    progress = _Progress()
+    copies: list[int] = []
+    shadows: list[int] = []
+    for record in document.records(FIELDS):
+        if (fields := record.value) is None:
+            continue
+        kind = text(fields.get("type"))
+        if kind in SHADOWS:
+            shadows.append(record.index)
+            continue
+        progress.note(record.index, kind, fields)
+        if _COPY in fields and len(fields[_COPY]) > limit_bytes:
+            copies.append(record.index)
+    slimmed = (_slimmed(document, Place(record, (_COPY,)), path) for record in copies)
+    return [*(edit for edit in slimmed if edit), *map(Drop, shadows), *progress.edits()]
+
+
+def _slimmed(document: Document, place: Place, path: str) -> Edit | None:
+    raw = document.raw_value(place)
+    shorter = slim(raw, write_json(saved_note(len(raw), path)))
+    return Replace(place, shorter) if len(shorter) < len(raw) else None
+
+
+class _Progress:
+    """Progress lines and the lines of the chain that they are in."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str | None] = {}
+        """The parents of progress lines, by their uuids."""
+        self._records: dict[str, int] = {}
+        self._seen: set[str] = set()
+        """The uuids of all lines."""
+        self._needed: set[str] = set()
+        """Uuids that must stay: something points at them, or they do not stand for one line."""
+        self._children: list[tuple[int, str | None, str]] = []
+
+    def note(self, record: int, kind: str | None, fields: Fields) -> None:
+        uuid, parent = text(fields.get("uuid")), text(fields.get("parentUuid"))
+        self._needed.update(id for route, id in pointers(fields) if route not in _CHAIN)
+        if parent is not None:
+            self._children.append((record, uuid, parent))
+        if uuid is None:
+            return
+        if uuid in self._seen:
+            self._needed.add(uuid)
+        elif kind == "progress" and (parent is not None or bytes(fields.get("parentUuid", b"")) == b"null"):
+            self._parents[uuid], self._records[uuid] = parent, record
+        self._seen.add(uuid)
+
+    def edits(self) -> Iterator[Edit]:
+        """Yield the edits that drop progress lines and re-link what hangs on them."""
+        above = self._kept_above()
+        yield from (Drop(self._records[gone]) for gone in above)
+        for record, uuid, parent in self._children:
+            if parent in above and uuid not in above:
+                yield Replace(Place(record, ("parentUuid",)), write_json(above[parent]))
+
+    def _kept_above(self) -> dict[str, str | None]:
+        """Return the progress lines that may go, each with what stands above it and stays; None for nothing.
+
+        Lines whose parents lead round in a circle stay.
+        """
+        free = self._parents.keys() - self._needed
+        above: dict[str, str | None] = {}
+        stuck: set[str] = set()
+        for uuid in sorted(free, key=self._records.__getitem__):
+            passed: dict[str, None] = {}
+            step: str | None = uuid
+            while step in free and step not in above and step not in stuck and step not in passed:
+                passed[step] = None
+                step = self._parents[step]
+            if step in stuck or step in passed:
+                stuck.update(passed)
+            else:
+                above.update(dict.fromkeys(passed, above.get(step, step) if step else None))
+        return above
