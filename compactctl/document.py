@@ -213,7 +213,16 @@ class Document:
 
         Raises ValueError where two edits overlap.
         """
-        made = sorted(splice for edit in edits for splice in self._concrete(edit))
+        replacing: dict[int, list[Replace]] = {}
+        made: list[Splice] = []
+        for edit in edits:
+            if isinstance(edit, Replace):
+                replacing.setdefault(edit.place.record, []).append(edit)
+            else:
+                made += self._concrete(edit)
+        for record, group in replacing.items():
+            made += self._replaced(record, group)
+        made.sort()
         if not any(splice.end == self.size_bytes for splice in made) and not self.ends_in_newline:
             made.append(Splice(self.size_bytes, self.size_bytes, b"\n"))
         for before, after in itertools.pairwise(made):
@@ -221,12 +230,18 @@ class Document:
                 raise ValueError(f"edits overlap at byte {after.start}")
         return tuple(made)
 
-    def _concrete(self, edit: Edit) -> Iterator[Splice]:
+    def _replaced(self, record: int, edits: Iterable[Replace]) -> Iterator[Splice]:
+        """Yield the splices of a record's new values, its members looked up once."""
+        raw, base = self.raw(record), self._starts[record]
+        whole = span(raw, ())
+        top = {key: (start, end) for key, start, end in members(raw, *whole)}
+        for edit in edits:
+            route = edit.place.route
+            start, end = _within(raw, *top[route[0]], route[1:]) if route else whole
+            yield Splice(base + start, base + end, edit.json)
+
+    def _concrete(self, edit: Drop | DropTail | Insert) -> Iterator[Splice]:
         match edit:
-            case Replace(place, new):
-                base = self._starts[place.record]
-                start, end = span(self.raw(place.record), place.route)
-                yield Splice(base + start, base + end, new)
             case Drop(record):
                 shares_line = record > 0 and self._lines[record - 1] == self._lines[record]
                 end = self._ends[record] if shares_line else self._line_end(record)
@@ -291,7 +306,10 @@ def span(raw: bytes, route: Route) -> tuple[int, int]:
     The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
     it does for every JSON library. Raises KeyError where the route leads nowhere.
     """
-    start, end = _skip_space(raw, 0), len(raw.rstrip(_BLANKS))
+    return _within(raw, _skip_space(raw, 0), len(raw.rstrip(_BLANKS)), route)
+
+
+def _within(raw: bytes, start: int, end: int, route: Route) -> tuple[int, int]:
     for key in route:
         found = None
         for name, value_start, value_end in members(raw, start, end):
