@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from compactctl.document import Document, Drop, Edit, Place, Replace, write_json
 from compactctl.formats.claude_code.lines import SHADOWS
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers, text
-from compactctl.formats.edits import saved_note, slim
+from compactctl.formats.edits import shorten
 
 _COPY = "toolUseResult"
 _CHAIN = (("uuid",), ("parentUuid",))
@@ -22,7 +22,7 @@ _CHAIN = (("uuid",), ("parentUuid",))
 def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
     """Return the edits that take out what no model is sent; `path` is where it is saved."""
     progress = _Progress()
-    copies: list[int] = []
+    copies: list[Place] = []
     shadows: list[int] = []
     for record in document.records(FIELDS):
         if (fields := record.value) is None:
@@ -33,15 +33,8 @@ def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
             continue
         progress.note(record.index, kind, fields)
         if _COPY in fields and len(fields[_COPY]) > limit_bytes:
-            copies.append(record.index)
-    slimmed = (_slimmed(document, Place(record, (_COPY,)), path) for record in copies)
-    return [*(edit for edit in slimmed if edit), *map(Drop, shadows), *progress.edits()]
-
-
-def _slimmed(document: Document, place: Place, path: str) -> Edit | None:
-    raw = document.raw_value(place)
-    shorter = slim(raw, write_json(saved_note(len(raw), path)))
-    return Replace(place, shorter) if len(shorter) < len(raw) else None
+            copies.append(Place(record.index, (_COPY,)))
+    return [*shorten(document, copies, path), *map(Drop, shadows), *progress.edits()]
 
 
 class _Progress:
