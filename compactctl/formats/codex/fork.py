@@ -58,9 +58,8 @@ def new_session(document: Document, transcript: Transcript, name: str, seed: str
             stamps = stamps or _stamps(record.value)
     new = derived_session_id(seed, old, _USUAL_VERSION, stamps[0] if stamps else None)
     edits = tuple(Replace(place, write_json(new)) for place in named)
-    return NewSession(
-        new, f"rollout-{file_stamp(PurePath(name).name, *stamps)[:19]}-{new}.jsonl", edits, (), {old: new}
-    )
+    stamp = file_stamp(PurePath(name).name, *stamps)[: len(NO_STAMP)]
+    return NewSession(new, f"rollout-{stamp}-{new}.jsonl", edits, (), {old: new})
 
 
 def _own_names(line: _Line, place: Place, old: str) -> Iterator[Place]:
