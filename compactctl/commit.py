@@ -292,8 +292,8 @@ def _write_side_file(job: Job, side_file: SideFile) -> None:
     """Copy what a new session takes along; a file that is there with other bytes is never overwritten."""
     source = Path(job.session.path).parent / side_file.source
     target = job.paths.session.parent / side_file.target
-    files = [path for path in sorted(source.rglob("*")) if path.is_file()] if source.is_dir() else [source]
-    for path in files:
+    files = sorted(source.rglob("*")) if source.is_dir() else [source]
+    for path in (file for file in files if file.is_file()):
         place = target / path.relative_to(source) if source.is_dir() else target
         data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else path.read_bytes()
         if place.exists():
