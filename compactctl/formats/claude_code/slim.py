@@ -49,12 +49,16 @@ class _Progress:
         self._needed: set[str] = set()
         """Uuids that must stay: something points at them, or they do not stand for one line."""
         self._children: list[tuple[int, str | None, str]] = []
+        self._talk: set[str] = set()
+        """What lines of talk hang on."""
 
     def note(self, record: int, kind: str | None, fields: Fields) -> None:
         uuid, parent = text(fields.get("uuid")), text(fields.get("parentUuid"))
         self._needed.update(id for route, id in pointers(fields) if route not in _CHAIN)
         if parent is not None:
             self._children.append((record, uuid, parent))
+            if kind in ("user", "assistant"):
+                self._talk.add(parent)
         if uuid is None:
             return
         if uuid in self._seen:
@@ -66,6 +70,8 @@ class _Progress:
     def edits(self) -> Iterator[Edit]:
         """Yield the edits that drop progress lines and re-link what hangs on them."""
         above = self._kept_above()
+        if all(parent in above and above[parent] is None for parent in self._talk):
+            above = {}  # without a single link left, the file would be read line after line
         yield from (Drop(self._records[gone]) for gone in above)
         for record, uuid, parent in self._children:
             if parent in above and uuid not in above:
