@@ -41,15 +41,18 @@ def resumed_requests(client: str, session: Path) -> list[list[Json]]:
     """Return the messages of every request it sends, compactions of its own included."""
     folder = Path(tempfile.mkdtemp(prefix=f"real-{client}-"))
     try:
-        command, environment = _prepare(client, session, folder)
-        log = folder / "requests.jsonl"
-        done = _run_isolated(log, command, environment, folder / "work")
-        bodies = [json.loads(line)["body"] for line in log.read_text().splitlines()] if log.exists() else []
-        assert bodies, f"{client} sent nothing (status {done.returncode}): {done.stderr[-2000:]}"
-        read = read_responses if client == "codex" else read_chat
-        return [read(body) for body in bodies]
+        command, environment = prepare(client, session, folder)
+        return requests(command, environment, folder / "requests.jsonl", folder / "work")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def requests(command: Sequence[str], environment: dict[str, str], log: Path, work: Path) -> list[list[Json]]:
+    """Run a client, and return the messages of every request it sends."""
+    done = _run_isolated(log, command, environment, work)
+    bodies = [json.loads(line)["body"] for line in log.read_text().splitlines()] if log.exists() else []
+    assert bodies, f"it sent nothing (status {done.returncode}): {done.stderr[-2000:]}"
+    return [read_responses(body) if "input" in body else read_chat(body) for body in bodies]
 
 
 # running a client ----------------------------------------------------------------------------------
@@ -87,7 +90,7 @@ def _run_isolated(
     )
 
 
-def _prepare(client: str, session: Path, folder: Path) -> tuple[list[str], dict[str, str]]:
+def prepare(client: str, session: Path, folder: Path) -> tuple[list[str], dict[str, str]]:
     """Return the command and the environment that resume a copy of the session, all files staged."""
     home = folder / "home"
     for name in ("home/tmp", "work"):
