@@ -289,8 +289,14 @@ def _keep_receipts(job: Job, number: int, encoded: bytes) -> None:
 
 
 def _write_side_file(job: Job, side_file: SideFile) -> None:
-    """Copy what a new session takes along; a file that is there with other bytes is never overwritten."""
-    source = Path(job.session.path).parent / side_file.source
+    """Copy what a new session takes along; a file that is there with other bytes is never overwritten.
+
+    What is in a store of the agent's own stays where the new session does not lie beside the old one.
+    """
+    folder = Path(job.session.path).parent
+    if side_file.is_outside and not folder.samefile(job.paths.session.parent):
+        return
+    source = folder / side_file.source
     target = job.paths.session.parent / side_file.target
     files = sorted(source.rglob("*")) if source.is_dir() else [source]
     for path in (file for file in files if file.is_file()):

@@ -100,8 +100,8 @@ def _slimming(job: Job) -> list[Edit]:
 
 def _new_session(session: Session, seed: str) -> NewSession:
     format_ = session.read.format
-    name = os.path.basename(session.path)
-    made = format_.new_session(session.document, session.read.transcripts[0], name, seed)
+    source = session.path if session.path == "-" else os.path.abspath(session.path)
+    made = format_.new_session(session.document, session.read.transcripts[0], source, seed)
     if made is None:
         raise UsageError(f"{session.path}: a {format_.name} file like this has no session id to give anew")
     return made

@@ -296,6 +296,35 @@ def test_a_new_session_has_a_derived_id_and_the_same_context_and_the_old_one_sta
     assert restored.read_bytes() == source
 
 
+@pytest.mark.parametrize("out", [None, "elsewhere"])
+def test_a_new_session_takes_its_folder_along_and_the_agents_stores_only_where_the_agent_looks(tmp_path, out):
+    path = tmp_path / "projects/x" / f"{claude.SESSION_ID}.jsonl"
+    folder = path.with_suffix("")
+    for file, told in (
+        (path, claude_session()),
+        (folder / "subagents/agent-a1.jsonl", f'{{"sessionId":"{claude.SESSION_ID}"}}\n'.encode()),
+        (folder / "tool-results/b1.txt", claude.SESSION_ID.encode()),
+        (tmp_path / "file-history" / claude.SESSION_ID / "1@v1", b"before"),
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(told)
+    outcome = spill(path, Options(apply=True, place="new session", out=out and str(tmp_path / out)))
+    new = os.path.basename(outcome.output.session).removesuffix(".jsonl")
+    beside = tmp_path / out if out else path.parent
+    assert (beside / new / "subagents/agent-a1.jsonl").read_text() == f'{{"sessionId":"{new}"}}\n'
+    assert (beside / new / "tool-results/b1.txt").read_text() == claude.SESSION_ID
+    stores = [path.parent.name for path in tmp_path.rglob("1@v1")]
+    assert sorted(stores) == sorted([claude.SESSION_ID] if out else [claude.SESSION_ID, new])
+
+
+def test_a_new_pi_session_names_the_file_that_it_comes_from(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(pi_session())
+    outcome = spill(path, Options(apply=True, place="new session"))
+    with open(outcome.output.session) as made:
+        assert json.loads(made.readline())["parentSession"] == str(path)
+
+
 def test_a_log_without_an_id_cannot_be_a_new_session(write_session):
     outcome = spill(write_session(big_chat()), Options(apply=True, place="new session"))
     assert (outcome.status, outcome.exit_code) == ("failed", 2)

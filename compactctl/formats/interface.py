@@ -40,6 +40,11 @@ class SideFile(Struct, frozen=True):
     target: str
     rewrite_id: bool = False
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether it lies in a store of the agent's own, outside the folder of the session file."""
+        return self.source.startswith("../")
+
 
 class NewSession(Struct, frozen=True):
     """A session under another id: the edits that make it so, its file name, and what it takes along."""
