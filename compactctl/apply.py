@@ -73,6 +73,8 @@ def _described(job: Job, item: Planned, status: Status) -> Outcome:
     made = views.outcome(job.session, item.sized, item.tokens_after)
     made.status = status
     made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
+    if not item.plan.spills and not item.plan.failures:
+        made.layer1 = views.nothing_spilled(made.layer1, item.sized.transcript, item.plan, job.options.settings)
     if status != "unchanged":
         made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
     if item.is_over_target:

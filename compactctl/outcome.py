@@ -85,27 +85,6 @@ class KeepCounts(Struct, frozen=True):
     count: int
 
 
-class Layer1Note(Struct, frozen=True):
-    spills: tuple[SpillNote, ...] = ()
-    failures: tuple[FailureNote, ...] = ()
-    kept: tuple[KeepCounts, ...] = ()
-
-
-class Output(Struct, frozen=True):
-    """Where the result was (or would be) written."""
-
-    session: str
-    report: str
-    spill_dir: str
-
-
-class ResumeNote(Struct, frozen=True):
-    """How the agent goes on in what was written: a command for a shell, or null and the reason."""
-
-    command: str | None
-    remark: str
-
-
 class BigResult(Struct, frozen=True):
     """One of the biggest tool results; `why` says why it would or would not be spilled."""
 
@@ -123,6 +102,31 @@ class WouldSpill(Struct, frozen=True):
     results: int
     bytes: int
     tokens_saved: int
+
+
+class Layer1Note(Struct, frozen=True):
+    spills: tuple[SpillNote, ...] = ()
+    failures: tuple[FailureNote, ...] = ()
+    kept: tuple[KeepCounts, ...] = ()
+    biggest: tuple[BigResult, ...] | UnsetType = UNSET
+    """Where nothing is spilled: the biggest results, and why each of them stays."""
+    would_spill: tuple[WouldSpill, ...] | UnsetType = UNSET
+    """There, too: what lower limits would do."""
+
+
+class Output(Struct, frozen=True):
+    """Where the result was (or would be) written."""
+
+    session: str
+    report: str
+    spill_dir: str
+
+
+class ResumeNote(Struct, frozen=True):
+    """How the agent goes on in what was written: a command for a shell, or null and the reason."""
+
+    command: str | None
+    remark: str
 
 
 class CompactionNote(Struct, frozen=True):
@@ -276,7 +280,9 @@ class Tally(Struct):
 
 def forecasts(outcome: Outcome) -> tuple[WouldSpill, ...]:
     """Return what Layer 1 would do to a session at several limits, where that is known."""
-    return () if outcome.details is UNSET else outcome.details.would_spill
+    if outcome.details is not UNSET:
+        return outcome.details.would_spill
+    return () if outcome.layer1 is UNSET else outcome.layer1.would_spill or ()
 
 
 class Batch(Struct, kw_only=True):

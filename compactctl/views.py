@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import estimators, windows
@@ -33,7 +34,7 @@ from compactctl.outcome import (
     notes,
 )
 from compactctl.plan import Plan, Spill
-from compactctl.policy import Forecast, forecasts
+from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
 from compactctl.turns import rounds
@@ -166,6 +167,31 @@ def _biggest(transcript: Transcript, limits: Layer1) -> tuple[BigResult, ...]:
             why=result.outside or (f"over {limit:,}" if result.size_bytes > limit else f"under the limit of {limit:,}"),
         )
         for result in biggest
+    )
+
+
+def nothing_spilled(note: Layer1Note, transcript: Transcript, plan: Plan, settings: Settings) -> Layer1Note:
+    """Return a note that also says why nothing is spilled: the biggest results of the file and what keeps each of
+    them, and what lower limits would do."""
+    limit = settings.layer1.single_limit_bytes
+    kept = [
+        BigResult(
+            line=keep.line,
+            bytes=keep.result.size_bytes,
+            tool=keep.result.name,
+            in_context=True,
+            why=f"under the limit of {limit:,}" if keep.reason == KEPT_UNDER_LIMITS else keep.reason,
+        )
+        for keep in plan.keeps
+    ]
+    outside = [
+        BigResult(line=seen.line, bytes=seen.size_bytes, tool=seen.name, in_context=False, why=seen.outside)
+        for seen in transcript.results
+        if seen.outside
+    ]
+    biggest = sorted([*kept, *outside], key=lambda big: (-big.bytes, big.line))[:BIGGEST_RESULTS]
+    return msgspec.structs.replace(
+        note, biggest=tuple(biggest), would_spill=_would_spill(transcript.messages, settings)
     )
 
 

@@ -143,6 +143,10 @@ def _layer1(layer1: Layer1Note) -> list[str]:
             for spill in layer1.spills
         ]
         lines += [*_table(("line", "bytes", "tool", "why", "preview starts"), rows), ""]
+    if layer1.biggest:
+        rows = [[f"{big.line}", f"{big.bytes:,}", cell(big.tool), cell(big.why)] for big in layer1.biggest]
+        lines += [*_table(("line", "bytes", "tool", "why it stays"), rows), ""]
+        lines += [*(f"- {said}" for said in words.would_spill(layer1.would_spill or ())), ""]
     if layer1.failures:
         rows = [[f"{failure.line}", cell(failure.call_id), cell(failure.error)] for failure in layer1.failures]
         lines += [*_table(("line", "not spilled", "error"), rows), ""]

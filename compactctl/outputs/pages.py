@@ -73,7 +73,7 @@ def _spill(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines += _spills(layer1)
     lines += labelled("kept", [words.kept(layer1.kept)] if layer1.kept else [])
     if not layer1.spills and not layer1.failures:
-        lines += labelled("spill", ["nothing over the limits; compactctl inspect shows what lower ones would give"])
+        lines += _why_nothing(layer1)
     lines += _written(outcome)
     return lines + _findings(outcome, view) + _notes(outcome) + _undo(outcome) + _next(outcome, view)
 
@@ -226,14 +226,24 @@ def _bytes(details: Details) -> Page:
 
 
 def _biggest(details: Details) -> Page:
+    heading = f"biggest of {words.count(details.results_in_file, 'tool result')}"
+    return _big_results(heading, "in context", [(big, _whether(big)) for big in details.biggest_results])
+
+
+def _why_nothing(layer1: Layer1Note) -> Page:
+    """Return what keeps the biggest results where they are, and what lower limits would do."""
+    kept = [(big, visible(big.why)) for big in layer1.biggest or ()]
+    lines = _big_results("biggest tool results", "why it stays", kept)
+    return [*lines, *([""] if lines else []), *labelled("spill", words.would_spill(layer1.would_spill or ()))]
+
+
+def _big_results(heading: str, said: str, biggest: Sequence[tuple[BigResult, str]]) -> Page:
     rows = [
-        [f"{big.line}", f"{big.bytes:,}", clipped(big.tool, NAME_WIDTH), _whether(big)]
-        for big in details.biggest_results[:BIGGEST_SHOWN]
+        [f"{big.line}", f"{big.bytes:,}", clipped(big.tool, NAME_WIDTH), why] for big, why in biggest[:BIGGEST_SHOWN]
     ]
     if not rows:
         return []
-    heading = f"biggest of {words.count(details.results_in_file, 'tool result')}"
-    body = table(["line", "bytes", "tool", "in context"], rows, ("right", "right", "left", "left"))
+    body = table(["line", "bytes", "tool", said], rows, ("right", "right", "left", "left"))
     return ["", heading, *(f"  {line}" for line in body)]
 
 

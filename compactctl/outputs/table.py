@@ -67,6 +67,8 @@ class Lines:
         summary = [words.summary(batch)]
         lines = [*summary, "", *body] if view.terminal else [*body, *([left_out] if left_out else []), "", *summary]
         lines += [left_out] if view.terminal and left_out else []
+        if self._command == "spill" and not batch.tally.spills:
+            lines += labelled("spill", words.would_spill_in_all(batch))
         lines += labelled("problems", [words.troubled(batch)])
         if "limit" in headers:
             lines += labelled("limit", [words.window_marks(row.window_source for row in self._rows)])

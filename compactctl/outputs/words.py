@@ -114,7 +114,9 @@ def window(tokens: Tokens) -> str:
 
 
 def would_spill(choices: Sequence[WouldSpill]) -> list[str]:
-    """Return what Layer 1 would do at each limit, a line each."""
+    """Return what Layer 1 would do at each limit, a line each; one line where that is nothing at all."""
+    if not any(choice.results for choice in choices):
+        return _nothing([choice.limit_bytes for choice in choices])
     said: list[str] = []
     before: WouldSpill | None = None
     for choice in choices:
@@ -154,6 +156,30 @@ def summary(batch: Batch, shown: Callable[[str], str] = visible) -> str:
         parts.append(count(totals.not_sessions, "other file"))
     parts += [f"{totals.status[status]:,} {status}" for status in ("skipped", "failed") if totals.status[status]]
     return " · ".join(parts)
+
+
+def would_spill_in_all(batch: Batch) -> list[str]:
+    """Return what lower limits would spill over all sessions where nothing is spilled, a line a limit."""
+    forecasts = batch.tally.forecasts
+    if not any(total.results for total in forecasts.values()):
+        return _nothing(list(forecasts))
+    return [
+        f"at {limit:,} bytes: "
+        + (
+            f"{count(total.results, 'result')} in {count(total.sessions, 'session')}, about -{total.tokens_saved:,} tokens"
+            if total.results
+            else "nothing"
+        )
+        for limit, total in forecasts.items()
+    ]
+
+
+def _nothing(limits: Sequence[int]) -> list[str]:
+    """Return that none of the limits gives anything."""
+    if not limits:
+        return []
+    *first, last = [f"{limit:,}" for limit in limits]
+    return ["nothing at " + (", ".join(first) + " or " if first else "") + f"{last} bytes"]
 
 
 def left_out(batch: Batch, shown: int, sort: str) -> str:
