@@ -12,10 +12,12 @@ import pytest
 
 from compactctl import run
 from compactctl.__main__ import exit_code
+from compactctl.cli import streams
 from compactctl.cli.commands import app
 from compactctl.cli.options import tokens
 from compactctl.errors import OutputCollision, UsageError
-from compactctl.outcome import Batch
+from compactctl.options import Options, Selection
+from compactctl.outcome import Batch, Bytes
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, outcome, spilled
 
 SAMPLES = Path(__file__).parents[1] / "sample_sessions"
@@ -173,6 +175,11 @@ def test_what_is_no_number_of_tokens_is_wrong_usage(text):
         (["inspect", "x", "-j", "0"], "--jobs 0: write a number from 1"),
         (["inspect", "x", "--set", "single_limit=3"], "unknown setting single_limit"),
         (["inspect", "x", "--set", "layer1.single_limit_bytes=big"], "layer1.single_limit_bytes"),
+        (["inspect", "x", "--limit", "0"], "--limit 0: write a number from 1"),
+        (["inspect", "x", "--limit", "2", "--all"], "--all and --limit: choose one"),
+        (["inspect", "x", "--sort", "sise"], "unknown --sort 'sise'; did you mean size?"),
+        (["inspect", "x", "--since", "today"], "--since today: write a date, e.g. 2026-06-01"),
+        (["inspect", "x", "--since", "2026-02-02", "--until", "2026-02-01"], "no time is both"),
         (["settings", "--set", "layer1.single=3"], "did you mean layer1.single_limit_bytes?"),
         (["inspect", "x", "--config", "/none/x.toml"], "/none/x.toml: settings can't be read: no such file"),
         (["formats", "-o", "csv"], "unknown output 'csv'"),
@@ -255,6 +262,157 @@ def test_settings_lists_each_value_and_where_it_comes_from(project, capsys, tmp_
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(rf"layer1.single_limit_bytes +20000 +50000 +found file, {re.escape(place)}", lines[1])
     assert lines[-1].endswith("compactctl/compactctl.toml (not there)")
+
+
+# many sessions -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let both streams be terminals."""
+    monkeypatch.setattr(streams, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def many(count=25):
+    """Return a batch of sessions, each larger than the one before."""
+    return batch(*(outcome(f"{number}.jsonl", bytes=Bytes(1000 + number, 1000 + number)) for number in range(count)))
+
+
+def shown(capsys):
+    """Return the names of the sessions in a list at a terminal."""
+    return re.findall(r"^2026-03-02 +\S+ +(\d+)\.jsonl", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "arguments, names",
+    [
+        ([], range(24, 4, -1)),
+        (["--limit", "3"], [24, 23, 22]),
+        (["--all"], range(24, -1, -1)),
+        (["--sort", "modified", "--limit", "2"], [0, 1]),
+    ],
+)
+def test_a_terminal_shows_the_first_twenty_unless_told_otherwise(arguments, names, terminal, fake, capsys):
+    fake(many())
+    assert exit_code(["inspect", "x", *arguments]) == 0
+    assert shown(capsys) == [str(name) for name in names]
+
+
+def test_what_is_not_shown_is_in_the_totals_and_said(terminal, fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-q"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "25 sessions · 25.3 kB"
+    assert "...20 of 25, by size; --all, --limit N, --sort, --since DATE show others" in lines
+    assert len(lines) < 30
+
+
+def test_a_pipe_gets_all_of_them_in_their_order(fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x"])
+    assert re.findall(r"^(\d+)\.jsonl", capsys.readouterr().out, re.MULTILINE) == [str(name) for name in range(25)]
+
+
+@pytest.mark.parametrize("output", ["json", "jsonl", "csv"])
+def test_what_machines_read_has_all_of_them_at_a_terminal_too(output, terminal, fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-o", output])
+    assert len(re.findall(r"\d+\.jsonl", capsys.readouterr().out)) == 25
+
+
+def test_a_limit_holds_for_what_machines_read_and_the_totals_are_still_of_all(fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-o", "json", "--sort", "size", "--limit", "2"])
+    made = json.loads(capsys.readouterr().out)
+    assert [session["path"] for session in made["sessions"]] == ["24.jsonl", "23.jsonl"]
+    assert made["totals"]["sessions"] == 25
+
+
+def test_many_errors_do_not_scroll_everything_away(fake, capsys):
+    fake(batch(*(failed(f"{number}.txt") for number in range(30))))
+    exit_code(["inspect", "x"])
+    said = capsys.readouterr().err.splitlines()
+    assert (len(said), said[-1]) == (21, "and 10 more errors (-v says them all, -o json has them)")
+    exit_code(["inspect", "x", "-v"])
+    assert len(capsys.readouterr().err.splitlines()) == 30
+
+
+def test_a_batch_that_is_printed_as_it_comes_keeps_no_outcome():
+    taken = []
+    made = run.inspect([str(SAMPLES)], Options(), on_outcome=taken.append)
+    assert (made.outcomes, made.tally.sessions) == ([], len(taken))
+
+
+def test_workers_give_the_same_outcomes_in_the_same_order(tmp_path):
+    shutil.copytree(SAMPLES, tmp_path / "s")
+    odd = os.fsencode(tmp_path) + b"/s/caf\xe9.jsonl"
+    try:
+        shutil.copy(os.fsencode(SAMPLES / "chat.jsonl"), odd)
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    alone, together = (run.inspect([str(tmp_path / "s")], Options(), jobs=jobs) for jobs in (1, 3))
+    assert len(alone.outcomes) > 8
+    assert alone == together
+
+
+@pytest.mark.parametrize("command", PATH_COMMANDS)
+def test_every_command_chooses_by_name_and_date(command, fake):
+    stand_in = fake(batch())
+    exit_code([command, "x", "--exclude", "a/", "--exclude", "b", "--since", "1970-01-02", "--until", "1970-01-02"])
+    day_ns = 86_400 * 1_000_000_000
+    assert stand_in.asked[0][1].selection == Selection(("a", "b"), day_ns, 2 * day_ns - 1)
+
+
+@pytest.mark.parametrize("command", PATH_COMMANDS)
+@pytest.mark.parametrize("chosen", [[], ["--exclude", "*.jsonl"], ["--since", "2999-01-01"]])
+def test_nothing_found_is_exit_3_unless_that_is_allowed(command, chosen, tmp_path, capsys):
+    if chosen:
+        shutil.copy(
+            SAMPLES / "chat.jsonl", tmp_path / ("s.compacted.jsonl" if command in ("verify", "restore") else "s.jsonl")
+        )
+    assert exit_code([command, str(tmp_path), *chosen]) == 3
+    why = " (1 were left out by --exclude, --since or --until)" if chosen else ""
+    assert capsys.readouterr().err == f"error: no session found{why}\n"
+    assert exit_code([command, str(tmp_path), *chosen, "--allow-empty"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", PATH_COMMANDS)
+def test_allowing_nothing_does_not_allow_a_named_file_to_be_missing(command, tmp_path):
+    assert exit_code([command, str(tmp_path / "gone.jsonl"), "--allow-empty"]) == 3
+
+
+@pytest.fixture
+def agent_home(tmp_path, monkeypatch):
+    """A folder of Claude Code with two sessions whose ids start alike."""
+    folder = tmp_path / "claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    for part in ("0001", "0002"):
+        shutil.copy(SAMPLES / "long.jsonl", folder / f"5c3a83f2-{part}-4cec-acdc-ae1668adf92e.jsonl")
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.partition("_")[0].lower()))
+    return folder
+
+
+def test_a_session_is_named_by_the_start_of_its_id(agent_home, capsys):
+    path = agent_home / "5c3a83f2-0001-4cec-acdc-ae1668adf92e.jsonl"
+    assert exit_code(["inspect", "5c3a83f2-0001", "-o", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["sessions"][0]["path"] == str(path)
+    assert printed.err == f"note: 5c3a83f2-0001 is {path}\n"
+    assert exit_code(["spill", "5c3a83f2-0001", "--apply", "-q"]) == 0
+    assert exit_code(["verify", "5c3a83f2-0001", "-q"]) == 0
+    assert exit_code(["restore", "5c3a83f2-0001", "-q"]) == 0
+    assert path.read_bytes() == path.with_name(f"{path.stem}.restored.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("command", PATH_COMMANDS[:3])
+def test_an_id_of_several_is_wrong_usage_and_one_of_none_is_not_found(command, agent_home, capsys):
+    assert exit_code([command, "5c3a83f2"]) == 2
+    assert "5c3a83f2 is how 2 session ids start" in capsys.readouterr().err
+    assert exit_code([command, "99999999"]) == 3
+    assert "no session of this id in" in capsys.readouterr().err
 
 
 # exit codes and streams --------------------------------------------------------------------------

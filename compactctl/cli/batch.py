@@ -57,6 +57,7 @@ def execute(
     printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown)
     work: Callable[..., Batch] = getattr(run, command)
     try:
+        printed.progress.begin()
         batch = work(paths, options, sessions_at_once, printed.progress, printed.outcome)
     finally:
         printed.progress.clear()

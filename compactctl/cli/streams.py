@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -9,6 +10,7 @@ from compactctl.outputs.safe import clipped
 
 BAR_WIDTH = 20
 NAME_WIDTH = 40
+REDRAWN_AFTER_S = 0.1
 
 
 class ClosedPipe(BaseException):
@@ -84,21 +86,29 @@ class Progress:
     def __init__(self, shown: bool) -> None:
         self._shown = shown
         self._drawn = False
+        self._drawn_at_s = 0.0
+
+    def begin(self) -> None:
+        """Say that files are being looked for: in a large folder that alone takes a moment."""
+        if self._shown:
+            self._put("looking for sessions...")
 
     def __call__(self, done: int, total: int, path: str) -> None:
-        if not self._shown or total < 2:
+        now_s = time.monotonic()
+        if not self._shown or total < 2 or (now_s - self._drawn_at_s < REDRAWN_AFTER_S and 1 < done < total):
             return
+        self._drawn_at_s = now_s
         filled = BAR_WIDTH * done // total
         bar = "#" * filled + "." * (BAR_WIDTH - filled)
-        self._put(f"\r\x1b[K[{bar}] {done}/{total} {clipped(path[-NAME_WIDTH:], NAME_WIDTH)}")
-        self._drawn = True
+        self._put(f"[{bar}] {done:,}/{total:,} {clipped(path[-NAME_WIDTH:], NAME_WIDTH)}")
 
     def clear(self) -> None:
         """Take the bar away, so that what is printed next stands on a clean line."""
         if self._drawn:
-            self._put("\r\x1b[K")
+            self._put("")
             self._drawn = False
 
     def _put(self, text: str) -> None:
-        sys.stderr.write(text)
+        sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+        self._drawn = True

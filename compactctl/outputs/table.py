@@ -1,10 +1,12 @@
 """`-o table`: a page for one session, a line a session for many, totals last."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from msgspec import UNSET, Struct
 
+from compactctl.agents import LEAST_CHARACTERS, session_id
 from compactctl.outcome import Batch, Outcome, forecasts
 from compactctl.outputs import View, words
 from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, table
@@ -13,6 +15,7 @@ from compactctl.outputs.safe import clipped, visible
 ENCODING: str | None = None
 
 PROJECT_WIDTH = 20
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 CHILD = "`-- "
 """Stands before a subagent's session, under its parent."""
@@ -123,7 +126,7 @@ def _cells(command: str, outcome: Outcome, view: View) -> list[str]:
     if outcome.status in ("failed", "skipped"):
         said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
         return [*who, *([""] * (len(_headers(command, view)) - 1)), paint(said, outcome.status, view)]
-    cells = _CELLS.get(command, _look_at_terminal if view.terminal else _look)
+    cells = (view.terminal and _CELLS_AT_TERMINAL.get(command)) or _CELLS.get(command, _look)
     said = words.problems(outcome.findings)
     worst = "error" if any(found.severity == "error" for found in outcome.findings) else "warning"
     return [*who, *cells(outcome), paint(said, worst, view) if said else "-"]
@@ -138,9 +141,10 @@ def _who(outcome: Outcome, view: View) -> tuple[str, ...]:
 
 
 def _short_id(outcome: Outcome) -> str:
-    stem = PurePath(outcome.path).name
-    ours = outcome.session_id and outcome.session_id in stem
-    short = str(outcome.session_id)[:8] if ours else stem
+    """Return how a session is named on the command line, where its file has the name that its agent gave it."""
+    file_name = PurePath(outcome.path).name
+    named = session_id(file_name)
+    short = named[:LEAST_CHARACTERS] if _UUID.fullmatch(named) else file_name
     return short if outcome.index is UNSET else f"{short} [{outcome.index}]"
 
 
@@ -191,9 +195,19 @@ def _estimates(outcome: Outcome) -> list[str]:
 
 
 def _spills(outcome: Outcome) -> list[str]:
+    return _spilled(outcome, "{:,}".format)
+
+
+def _spills_at_terminal(outcome: Outcome) -> list[str]:
+    return _spilled(outcome, words.short)
+
+
+def _spilled(outcome: Outcome, number: Callable[[int], str]) -> list[str]:
     spills = 0 if outcome.layer1 is UNSET else len(outcome.layer1.spills)
-    context = "-" if outcome.tokens is UNSET else words.change(outcome.tokens.before, outcome.tokens.after)
-    file = "-"
+    context, file = "-", "-"
+    if outcome.tokens is not UNSET:
+        before, after = number(outcome.tokens.before), number(outcome.tokens.after)
+        context = before if outcome.tokens.before == outcome.tokens.after else f"{before} -> {after}"
     if outcome.bytes is not UNSET:
         before, after = words.size(outcome.bytes.before), words.size(outcome.bytes.after)
         file = before if not spills else f"{before} -> {after}"
@@ -208,4 +222,5 @@ def _verdict(outcome: Outcome) -> list[str]:
     return [visible(outcome.format or "-"), "whole" if outcome.exit_code == 0 else "not whole"]
 
 
-_CELLS = {"estimate": _estimates, "spill": _spills, "restore": _restored, "verify": _verdict}
+_CELLS_AT_TERMINAL = {"spill": _spills_at_terminal, "inspect": _look_at_terminal}
+_CELLS = {"inspect": _look, "estimate": _estimates, "spill": _spills, "restore": _restored, "verify": _verdict}

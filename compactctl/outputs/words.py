@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from compactctl.outcome import Batch, FindingNote, KeepCounts, Tokens, WouldSpill
+from compactctl.outcome import Batch, FindingNote, Forecast, KeepCounts, Tokens, WouldSpill
 from compactctl.outputs.safe import clipped, visible
 
 _UNITS = ("kB", "MB", "GB", "TB")
@@ -163,15 +163,14 @@ def would_spill_in_all(batch: Batch) -> list[str]:
     forecasts = batch.tally.forecasts
     if not any(total.results for total in forecasts.values()):
         return _nothing(list(forecasts))
-    return [
-        f"at {limit:,} bytes: "
-        + (
-            f"{count(total.results, 'result')} in {count(total.sessions, 'session')}, about -{total.tokens_saved:,} tokens"
-            if total.results
-            else "nothing"
-        )
-        for limit, total in forecasts.items()
-    ]
+    return [f"at {limit:,} bytes: {_in_all(total)}" for limit, total in forecasts.items()]
+
+
+def _in_all(total: Forecast) -> str:
+    if not total.results:
+        return "nothing"
+    results, sessions = count(total.results, "result"), count(total.sessions, "session")
+    return f"{results} in {sessions}, about -{total.tokens_saved:,} tokens"
 
 
 def _nothing(limits: Sequence[int]) -> list[str]:
