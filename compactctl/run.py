@@ -275,7 +275,7 @@ def _nothing_found(batch: Batch, left_out: int, options: Options) -> None:
     batch.exit_code = NoSession.exit_code
     others = len(batch.not_sessions)
     looked = [f"{others} files are not sessions"] if others else []
-    looked += [f"{left_out} were left out by --exclude, --since or --until"] if left_out else []
+    looked += [f"left out by --exclude, --since or --until: {left_out}"] if left_out else []
     batch.problems.append("no session found" + (f" ({', '.join(looked)})" if looked else ""))
 
 

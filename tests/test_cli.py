@@ -372,7 +372,7 @@ def test_nothing_found_is_exit_3_unless_that_is_allowed(command, chosen, tmp_pat
             SAMPLES / "chat.jsonl", tmp_path / ("s.compacted.jsonl" if command in ("verify", "restore") else "s.jsonl")
         )
     assert exit_code([command, str(tmp_path), *chosen]) == 3
-    why = " (1 were left out by --exclude, --since or --until)" if chosen else ""
+    why = " (left out by --exclude, --since or --until: 1)" if chosen else ""
     assert capsys.readouterr().err == f"error: no session found{why}\n"
     assert exit_code([command, str(tmp_path), *chosen, "--allow-empty"]) == 0
     assert capsys.readouterr().err == ""
