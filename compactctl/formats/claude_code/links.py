@@ -25,6 +25,9 @@ CONTENT = frozenset(("message", "toolUseResult", "rendered", "data", "shape", "p
 _UUID_BYTES = 38
 """How long an id is as a JSON string."""
 
+_USUAL = {name: (name,) for name in ("uuid", "parentUuid", "sessionId", "promptId", "sourceToolAssistantUUID")}
+"""The routes of nearly all ids, made once."""
+
 _ANY_UUID = re.compile(UUID.pattern.encode(), re.IGNORECASE)
 
 
@@ -46,7 +49,7 @@ def pointers(fields: Fields) -> Iterator[tuple[Route, str]]:
         if name in CONTENT:
             continue
         if len(raw) == _UUID_BYTES and is_string(raw):
-            yield (name,), bytes(raw)[1:-1].decode("utf-8", "replace")
+            yield _USUAL.get(name) or (name,), bytes(raw)[1:-1].decode("utf-8", "replace")
         elif len(raw) > _UUID_BYTES and not is_string(raw) and _ANY_UUID.search(raw):
             yield from _within(name, raw)
 

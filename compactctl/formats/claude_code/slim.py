@@ -38,7 +38,7 @@ def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
 
 
 class _Progress:
-    """Progress lines and the lines of the chain that they are in."""
+    """Progress lines and what hangs on them. Holds little of a line that has nothing to do with progress."""
 
     def __init__(self) -> None:
         self._parents: dict[str, str | None] = {}
@@ -48,17 +48,20 @@ class _Progress:
         """The uuids of all lines."""
         self._needed: set[str] = set()
         """Uuids that must stay: something points at them, or they do not stand for one line."""
-        self._children: list[tuple[int, str | None, str]] = []
+        self._children: list[tuple[int, str]] = []
+        """Lines that hang on progress, or on what was not there before them, and on what."""
         self._talk: set[str] = set()
-        """What lines of talk hang on."""
+        """What of it lines of talk hang on."""
+        self._is_linked = False
+        """Whether a line of talk hangs on another line than progress."""
 
     def note(self, record: int, kind: str | None, fields: Fields) -> None:
         uuid, parent = text(fields.get("uuid")), text(fields.get("parentUuid"))
-        self._needed.update(id for route, id in pointers(fields) if route not in _CHAIN)
+        for route, id in pointers(fields):
+            if route not in _CHAIN and (id in self._parents or id not in self._seen):
+                self._needed.add(id)
         if parent is not None:
-            self._children.append((record, uuid, parent))
-            if kind in ("user", "assistant"):
-                self._talk.add(parent)
+            self._note_parent(record, parent, kind in ("user", "assistant"))
         if uuid is None:
             return
         if uuid in self._seen:
@@ -67,14 +70,23 @@ class _Progress:
             self._parents[uuid], self._records[uuid] = parent, record
         self._seen.add(uuid)
 
+    def _note_parent(self, record: int, parent: str, is_talk: bool) -> None:
+        if parent in self._parents or parent not in self._seen:
+            self._children.append((record, parent))
+            if is_talk:
+                self._talk.add(parent)
+        elif is_talk:
+            self._is_linked = True
+
     def edits(self) -> Iterator[Edit]:
         """Yield the edits that drop progress lines and re-link what hangs on them."""
         above = self._kept_above()
-        if all(parent in above and above[parent] is None for parent in self._talk):
-            above = {}  # without a single link left, the file would be read line after line
-        yield from (Drop(self._records[gone]) for gone in above)
-        for record, uuid, parent in self._children:
-            if parent in above and uuid not in above:
+        if not self._is_linked and all(parent in above and above[parent] is None for parent in self._talk):
+            return  # without a single link left, the file would be read line after line
+        gone = {self._records[uuid] for uuid in above}
+        yield from map(Drop, sorted(gone))
+        for record, parent in self._children:
+            if parent in above and record not in gone:
                 yield Replace(Place(record, ("parentUuid",)), write_json(above[parent]))
 
     def _kept_above(self) -> dict[str, str | None]:
