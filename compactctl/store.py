@@ -362,11 +362,35 @@ def _remove_leftovers(path: Path) -> None:
     What this process writes under other names is in use.
     """
     is_ours = path.parent.name.endswith(COMPACTED) or path.parent.parent.name.endswith(COMPACTED)
-    for entry in os.scandir(path.parent):
-        match = _LEFTOVER.fullmatch(entry.name)
-        if match and (match[1] == path.name or is_ours) and not _is_in_use(match[1], int(match[2]), path):
+    for left in _leftovers(path.parent):
+        if (left.name == path.name or is_ours) and not _is_in_use(left.name, left.pid, path):
             with contextlib.suppress(OSError):
-                os.unlink(entry.path)
+                os.unlink(left.path)
+
+
+class _Leftover(Struct, frozen=True):
+    """A temporary file: what it was to become, and which process wrote it."""
+
+    name: str
+    pid: int
+    path: str
+
+
+_LARGE_FOLDER_ENTRIES = 500
+_in_large_folders: dict[Path, list[_Leftover]] = {}
+
+
+def _leftovers(folder: Path) -> list[_Leftover]:
+    """Return the temporary files in a folder; of a large one, where a look takes long, as they were at the first."""
+    known = _in_large_folders.get(folder)
+    if known is not None:
+        return known
+    with os.scandir(folder) as entries:
+        listed = [(entry.name, entry.path) for entry in entries]
+    found = [_Leftover(match[1], int(match[2]), path) for name, path in listed if (match := _LEFTOVER.fullmatch(name))]
+    if len(listed) > _LARGE_FOLDER_ENTRIES:
+        _in_large_folders[folder] = found
+    return found
 
 
 def _is_in_use(name: str, pid: int, path: Path) -> bool:

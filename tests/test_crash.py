@@ -12,7 +12,7 @@ import os
 import pytest
 import zstandard
 
-from compactctl import run
+from compactctl import run, store
 from compactctl.options import Options
 from tests.builders import chat, pi
 from tests.builders.big_chat import big_chat, text
@@ -190,3 +190,18 @@ def test_a_crash_at_any_write_leaves_whole_files_and_the_next_run_completes(tmp_
         codes.append(code)
     assert len(codes) > 20
     assert set(codes) == ({KILLED} if failure == "kill" else {FAILED_CLEARLY})
+
+
+def test_a_large_folder_is_looked_through_once_and_what_a_killed_run_left_in_it_is_cleared(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_LARGE_FOLDER_ENTRIES", 3)
+    dead = next(pid for pid in range(99_000, 2**22) if not store._is_alive(pid))
+    left = [tmp_path / f".{name}.{dead}.part" for name in ("a", "b", "theirs")]
+    for path in (*left, tmp_path / "other"):
+        path.write_bytes(b"x")
+    looks = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: looks.append(folder) or real(folder))
+    for name in ("a", "b", "c"):
+        store.write_whole(tmp_path / name, [b"new"])
+    assert [path.exists() for path in left] == [False, False, True]
+    assert looks == [tmp_path]
