@@ -33,6 +33,8 @@ LINE_END_BYTES = 64
 
 Key = str | int
 Route = tuple[Key, ...]
+Stretch = tuple[int, int]
+"""Where some bytes start and end."""
 
 
 @lru_cache(maxsize=4096)
@@ -134,7 +136,8 @@ class Document:
         self._starts = array("Q")
         self._ends = array("Q")
         self._lines = array("Q")
-        self._spans: dict[int, tuple[int, int]] = {}
+        self._seen: _Seen | None = None
+        """The record whose values were asked for last."""
         self.size_bytes = source.seek(0, 2)
         self.line_count = 0
         self.torn_tail: Splice | None = None
@@ -155,6 +158,7 @@ class Document:
         Nothing else may be asked of the document until the walk is over.
         """
         self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
+        self._seen = None
         self.torn_tail, self.ends_in_newline = None, True
         damage = _Damage()
         offset = 0
@@ -175,11 +179,10 @@ class Document:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 torn = not line.endswith(b"\n")
                 read_to = 0
-                for piece in _recover(body, number, offset == 0, torn, damage):
-                    read_to = piece.end
-                    index = self._add(offset + piece.start, offset + piece.end, number)
-                    value_or_none = _shaped(body[piece.start : piece.end], piece.clean, decoder)
-                    yield Record(index, number, piece.end - piece.start, value_or_none)
+                for start, end in _recover(body, number, offset == 0, torn, damage):
+                    read_to = end
+                    index = self._add(offset + start, offset + end, number)
+                    yield Record(index, number, end - start, _shaped(body[start:end], decoder))
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             offset += len(line)
@@ -210,9 +213,16 @@ class Document:
 
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
-        raw = self.raw(place.record)
-        start, end = span(raw, place.route)
-        return raw[start:end]
+        seen = self._look(place.record)
+        start, end = seen.span(place.route)
+        return seen.raw[start:end]
+
+    def _look(self, record: int) -> "_Seen":
+        """Return a record to look values up in; the one that was looked at last is still there."""
+        if self._seen is None or self._seen.record != record:
+            self._seen = None
+            self._seen = _Seen(record, self.raw(record))
+        return self._seen
 
     def value(self, place: Place) -> Any:
         """Return one value decoded. Lone surrogates and invalid UTF-8 come out as U+FFFD.
@@ -243,14 +253,15 @@ class Document:
 
         Raises ValueError where two edits overlap.
         """
-        replacing: dict[int, list[Replace]] = {}
         made: list[Splice] = []
+        replacing: list[Replace] = []
         for edit in edits:
             if isinstance(edit, Replace):
-                replacing.setdefault(edit.place.record, []).append(edit)
+                replacing.append(edit)
             else:
                 made += self._concrete(edit)
-        for record, group in replacing.items():
+        replacing.sort(key=_record_of)
+        for record, group in itertools.groupby(replacing, _record_of):
             made += self._replaced(record, group)
         made.sort()
         if not any(splice.end == self.size_bytes for splice in made) and not self.ends_in_newline:
@@ -261,13 +272,10 @@ class Document:
         return tuple(made)
 
     def _replaced(self, record: int, edits: Iterable[Replace]) -> Iterator[Splice]:
-        """Yield the splices of a record's new values, its members looked up once."""
-        raw, base = self.raw(record), self._starts[record]
-        whole = span(raw, ())
-        top = {key: (start, end) for key, start, end in members(raw, *whole)}
+        """Yield the splices of a record's new values."""
+        seen, base = self._look(record), self._starts[record]
         for edit in edits:
-            route = edit.place.route
-            start, end = _within(raw, *top[route[0]], route[1:]) if route else whole
+            start, end = seen.span(edit.place.route)
             yield Splice(base + start, base + end, edit.json)
 
     def _concrete(self, edit: Drop | DropTail | Insert) -> Iterator[Splice]:
@@ -318,6 +326,10 @@ class Document:
         return self._source.read(end - start)
 
 
+def _record_of(edit: Replace) -> int:
+    return edit.place.record
+
+
 # one value in a record ---------------------------------------------------------------------------
 
 _MEMBERS: "msgspec.json.Decoder[dict[Key, Raw] | list[Raw]]" = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
@@ -330,27 +342,34 @@ _ATOM = re.compile(rb"[^,\]} \t\n\r]++")
 _STRUCTURE = re.compile(rb'[\[\]{}]|"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 
 
-def span(raw: bytes, route: Route) -> tuple[int, int]:
+def span(raw: bytes, route: Route) -> Stretch:
     """Return where the value at `route` starts and ends in a record's bytes.
 
     The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
     it does for every JSON library. Raises KeyError where the route leads nowhere.
     """
-    return _within(raw, _skip_space(raw, 0), len(raw.rstrip(_BLANKS)), route)
+    return _Seen(0, raw).span(route)
 
 
-def _within(raw: bytes, start: int, end: int, route: Route) -> tuple[int, int]:
-    for key in route:
-        found = None
-        for name, value_start, value_end in members(raw, start, end):
-            if name == key:
-                found = value_start, value_end
-                if isinstance(key, int):
-                    break
-        if found is None:
-            raise KeyError(key)
-        start, end = found
-    return start, end
+class _Seen:
+    """A record's bytes, and where the members are of the values in it that a route has led through.
+
+    A line may hold thousands of results: each is found without a walk over the line.
+    """
+
+    def __init__(self, record: int, raw: bytes) -> None:
+        self.record = record
+        self.raw = raw
+        self._members: dict[Stretch, dict[Key, Stretch]] = {}
+
+    def span(self, route: Route) -> Stretch:
+        """Return where the value at `route` starts and ends. Raises KeyError where there is none."""
+        found = _skip_space(self.raw, 0), len(self.raw.rstrip(_BLANKS))
+        for key in route:
+            if found not in self._members:
+                self._members[found] = {key: (start, end) for key, start, end in members(self.raw, *found)}
+            found = self._members[found][key]
+        return found
 
 
 def elements(raw: bytes) -> list[bytes]:
@@ -455,14 +474,6 @@ def write_json(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-class _Piece(Struct):
-    """A record inside a line that needed care: its span in the line, and its value as clean JSON."""
-
-    start: int
-    end: int
-    clean: bytes
-
-
 class _Damage:
     """Collects findings of reading; neighbouring unreadable lines become one."""
 
@@ -493,21 +504,45 @@ class _Damage:
         return tuple(sorted(self._findings, key=lambda f: f.line or 0))
 
 
-def _shaped(raw: bytes, clean: bytes, decoder: Decodes[T]) -> T | None:
-    """Return the value as it stands where the decoder takes it so (sizes are true then), else from its clean JSON."""
-    try:
-        raw.decode()
-        return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return decoder.decode(clean)
-    except (msgspec.DecodeError, RecursionError):
-        return None
+def _shaped(raw: bytes, decoder: Decodes[T]) -> T | None:
+    """Return the value as it stands where the decoder takes it so, else mended as little as it needs.
+
+    So the size of a part does not depend on what is wrong with another one.
+    """
+    candidates = (_checked, _mended, _with_short_numbers)
+    for made in candidates:
+        try:
+            return decoder.decode(made(raw))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return None
 
 
-def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage) -> list[_Piece]:
-    """Return the records of a line that the fast decoder refused, and note what is wrong with it."""
+def _checked(raw: bytes) -> bytes:
+    raw.decode()
+    return raw
+
+
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity|-?\d[\d.eE+-]*+)', re.DOTALL)
+
+
+def _mended(raw: bytes) -> bytes:
+    """Return JSON with U+FFFD for invalid UTF-8 and for halves of surrogate pairs, and null for NaN and its like."""
+    text = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], raw.decode("utf-8", "replace"))
+    return _NUMBER.sub(lambda match: "null" if match[1] and match[1][-1] in "Ny" else match[0], text).encode()
+
+
+def _with_short_numbers(raw: bytes) -> bytes:
+    """Return mended JSON in which every number is one that a decoder takes: rounded, or null."""
+    text = _mended(raw).decode()
+    return _NUMBER.sub(lambda match: json.dumps(_number(match[1])) if match[1] else match[0], text).encode()
+
+
+def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage) -> list[Stretch]:
+    """Return where the records of a line stand that the fast decoder refused, and note what is wrong with it."""
     start = 0
     if at_start and body.startswith(b"\xef\xbb\xbf"):
         start = 3
@@ -515,15 +550,16 @@ def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage
     if b"\x00" in body:
         count = body.count(b"\x00")
         damage.note(line, "nul-run", f"{count} NUL bytes, as a crash leaves them")
-    pieces: list[_Piece] = []
-    for first, last in _between_nuls(body, start):
-        pieces += _values(body, first, last, line, torn and not body[last:].strip(b"\x00 \t\r"), damage)
+    pieces: list[Stretch] = []
+    stretches = _between_nuls(body, start)
+    for stretch in stretches:
+        pieces += _values(body, stretch, line, torn and stretch is stretches[-1], damage)
     if len(pieces) > 1:
         damage.note(line, "glued-records", f"{len(pieces)} records on one line; all were read")
     return pieces
 
 
-def _between_nuls(body: bytes, start: int) -> list[tuple[int, int]]:
+def _between_nuls(body: bytes, start: int) -> list[Stretch]:
     stretches = []
     for nuls in _NULS.finditer(body, start):
         stretches.append((start, nuls.start()))
@@ -532,13 +568,13 @@ def _between_nuls(body: bytes, start: int) -> list[tuple[int, int]]:
     return [(first, last) for first, last in stretches if body[first:last].strip()]
 
 
-def _values(body: bytes, first: int, last: int, line: int, torn: bool, damage: _Damage) -> list[_Piece]:
-    """Return the JSON values that stand one after another in this stretch of a line."""
+def _values(body: bytes, stretch: Stretch, line: int, torn: bool, damage: _Damage) -> list[Stretch]:
+    """Return where the JSON values are that stand one after another in this stretch of a line."""
+    first, last = stretch
     text = body[first:last].decode("utf-8", "surrogateescape")
-    position = _next_value(text, 0)
-    pieces: list[_Piece] = []
+    position, start = _next_value(text, 0, first)
+    pieces: list[Stretch] = []
     while position < len(text):
-        start = first + _bytes_to(text, position)
         try:
             value, end, odd_numbers = _lenient(text, position)
             if not isinstance(value, dict | list) and (pieces or text[end:].strip()):
@@ -560,23 +596,25 @@ def _values(body: bytes, first: int, last: int, line: int, torn: bool, damage: _
             else:
                 damage.unreadable(line, f"not JSON: {why}")
             break
-        clean = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         invalid_bytes = len(_SURROGATE.findall(text, position, end))
         if invalid_bytes:
             damage.note(line, "invalid-utf8", "bytes that are not UTF-8; read as U+FFFD, kept as they are")
-        if len(_SURROGATE.findall(clean)) > invalid_bytes:
+        if any(match[1] for match in _ESCAPE.finditer(text, position, end)):
             damage.note(line, "lone-surrogate", "half of a surrogate pair; a provider would refuse it")
         if odd_numbers:
             damage.note(line, "non-json-number", "NaN, Infinity or an integer too long to read")
-        pieces.append(_Piece(start, first + _bytes_to(text, end), _SURROGATE.sub("\ufffd", clean).encode()))
-        position = _next_value(text, end)
+        stop = start + _utf8_bytes(text[position:end])
+        pieces.append((start, stop))
+        position, start = _next_value(text, end, stop)
     return pieces
 
 
-def _next_value(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r":
-        position += 1
-    return position
+def _next_value(text: str, position: int, offset: int) -> tuple[int, int]:
+    """Return where the next value may start, in characters and (where `position` is `offset`) in bytes."""
+    blanks = 0
+    while position + blanks < len(text) and text[position + blanks] in " \t\r":
+        blanks += 1
+    return position + blanks, offset + blanks
 
 
 def _json_reason(error: Exception) -> str:
@@ -585,8 +623,8 @@ def _json_reason(error: Exception) -> str:
     return str(error)
 
 
-def _bytes_to(text: str, position: int) -> int:
-    return len(text[:position].encode("utf-8", "surrogateescape"))
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
 def _lenient(text: str, position: int) -> tuple[Any, int, bool]:
@@ -602,14 +640,18 @@ def _lenient(text: str, position: int) -> tuple[Any, int, bool]:
 
     def number(digits: str) -> int | float | None:
         nonlocal odd
-        if digits.lstrip("-").isdigit() and len(digits) <= _MAX_INTEGER_DIGITS:
-            return int(digits)
-        value = float(digits)
-        if math.isfinite(value):
-            return value
-        odd = True
-        return None
+        value = _number(digits)
+        odd = odd or value is None
+        return value
 
     decoder = json.JSONDecoder(parse_constant=constant, parse_int=number, parse_float=number)
     value, end = decoder.raw_decode(text, position)
     return value, end, odd
+
+
+def _number(digits: str) -> int | float | None:
+    """Return a number as every reader takes it; None for one that is too large."""
+    if digits.lstrip("-").isdigit() and len(digits) <= _MAX_INTEGER_DIGITS:
+        return int(digits)
+    value = float(digits)
+    return value if math.isfinite(value) else None
