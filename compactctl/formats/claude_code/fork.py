@@ -30,6 +30,10 @@ _STUB = b"<persisted-output>"
 _STUBBED = ("message", "replacements")
 """Where a stub may stand: in a result, or in the record of what a later request puts in a result's place."""
 
+_OWN = ("uuid",)
+_OF_A_SESSION = (("sessionId",), ("requestSessionId",))
+"""The session that a line is in now, and the one in which its request was made, which stays."""
+
 _STORES = ("file-history", "tasks")
 """Folders of the client, beside that of all projects, in which it keeps something by session id."""
 
@@ -44,13 +48,12 @@ def new_session(document: Document, transcript: Transcript, name: str, seed: str
     stem = PurePath(name).name.split(".")[0]
     old = stem if UUID.fullmatch(stem) else transcript.session_id or stem
     new = derived_id(seed, old)
-    links = _Links(seed)
+    links = _Links(seed, old, new)
     for record in document.records(FIELDS):
         if record.value is not None:
             links.note(record.index, record.value)
-    ids = {**links.lines, old: new}
-    edits = [*links.edits(new, ids), *_stub_edits(document, links.stubbed, _Mover(old, new))]
-    return NewSession(new, f"{new}.jsonl", tuple(edits), tuple(_side_files(old, new)), ids)
+    edits = [*links.edits(), *_stub_edits(document, links.stubbed, _Mover(old, new))]
+    return NewSession(new, f"{new}.jsonl", tuple(edits), tuple(_side_files(old, new)), links.ids)
 
 
 def _side_files(old: str, new: str) -> Iterator[SideFile]:
@@ -60,42 +63,41 @@ def _side_files(old: str, new: str) -> Iterator[SideFile]:
 
 
 class _Links:
-    """What one walk finds out: which lines there are, what points where, and where stubs may be."""
+    """What one walk finds out: new ids of lines, the edits that put them where a line is pointed at, possible stubs."""
 
-    def __init__(self, seed: str) -> None:
-        self.lines: dict[str, str] = {}
-        """The new uuids of lines by their old ones."""
+    def __init__(self, seed: str, old: str, new: str) -> None:
+        self.ids = {old: new}
+        """New ids by old ones, of the session and of every line."""
         self.stubbed: list[int] = []
         """Records that may hold the stub of a saved output."""
         self._seed = seed
-        self._pointers: list[tuple[int, Route, str]] = []
-        self._sessions: list[int] = []
+        self._session = write_json(new)
+        self._edits: list[Edit] = []
+        self._open: list[tuple[int, Route, str]] = []
+        """Where an id stands that was no line's until then."""
 
     def note(self, record: int, fields: Fields) -> None:
         for route, id in pointers(fields):
-            if route in _OF_A_SESSION:
-                continue
-            if route == _OWN and id not in self.lines:
-                self.lines[id] = derived_id(self._seed, id)
-            self._pointers.append((record, route, id))
+            if route == _OWN:
+                self.ids.setdefault(id, derived_id(self._seed, id))
+            if id in self.ids and route not in _OF_A_SESSION:
+                self._point(record, route, id)
+            elif route not in _OF_A_SESSION:
+                self._open.append((record, route, id))
         if "sessionId" in fields:
-            self._sessions.append(record)
+            self._edits.append(Replace(Place(record, ("sessionId",)), self._session))
         if any(_STUB in bytes(fields[name]) for name in _STUBBED if name in fields):
             self.stubbed.append(record)
 
-    def edits(self, session_id: str, ids: dict[str, str]) -> Iterator[Edit]:
-        """Yield the edits that give every line the session id, and what points at a line its new uuid."""
-        session = write_json(session_id)
-        for record in self._sessions:
-            yield Replace(Place(record, ("sessionId",)), session)
-        for record, route, id in self._pointers:
-            if id in ids:
-                yield Replace(Place(record, route), write_json(ids[id]))
+    def _point(self, record: int, route: Route, id: str) -> None:
+        self._edits.append(Replace(Place(record, route), write_json(self.ids[id])))
 
-
-_OWN = ("uuid",)
-_OF_A_SESSION = (("sessionId",), ("requestSessionId",))
-"""The session that a line is in now, and the one in which its request was made, which stays."""
+    def edits(self) -> list[Edit]:
+        """Return the edits that give every line the session id, and what points at a line its new uuid."""
+        for record, route, id in self._open:
+            if id in self.ids:
+                self._point(record, route, id)
+        return self._edits
 
 
 # stubs -------------------------------------------------------------------------------------------
