@@ -103,15 +103,37 @@ def test_a_copy_is_slimmed_wherever_it_stands_and_only_over_the_limit():
     assert made[6] == before[6]
 
 
-def test_the_places_of_slimming_are_the_copies_of_the_results():
+def a_claude_session():
     s = Session()
     s.user("Go.")
     s.assistant(call("c1"))
     s.results(result("c1", LONG), copy={"stdout": LONG})
-    document = s.document()
-    [transcript] = CLAUDE.read(document)
-    [copy] = transcript.messages[2].result.copies
-    assert [edit.place for edit in CLAUDE.slim_edits(document, LIMIT_BYTES, PATH)] == [copy.place]
+    return s.bytes()
+
+
+def a_rollout(*events):
+    return codex.rollout(codex.user("Go."), codex.call("c1"), *events, codex.output("c1", LONG))
+
+
+def a_pi_session(tool="bash"):
+    s = pi.Session().say("a", pi.user("Go.")).say("b", pi.assistant(pi.call("c1", tool)))
+    return s.say("c", pi.result("c1", LONG, toolName=tool, details={"truncation": {"content": LONG}})).jsonl()
+
+
+@pytest.mark.parametrize(
+    "format_, raw",
+    [
+        (CLAUDE, a_claude_session()),
+        (CODEX, a_rollout(codex.event("exec_command_end", call_id="c1", stdout=LONG, formatted_output=LONG))),
+        (CODEX, a_rollout(codex.event("item_completed", item={"id": "c1", "aggregated_output": LONG}))),
+        (PI, a_pi_session()),
+    ],
+)
+def test_slimming_edits_the_places_that_spilling_takes_for_copies(format_, raw):
+    document = reading.opened(raw)
+    [transcript] = format_.read(document)
+    copies = [copy.place for message in transcript.messages if message.result for copy in message.result.copies]
+    assert [edit.place for edit in format_.slim_edits(document, LIMIT_BYTES, PATH)] == copies != []
 
 
 # claude code: progress ---------------------------------------------------------------------------
@@ -248,7 +270,7 @@ def test_only_whole_records_without_a_result_are_dropped_and_each_place_is_edite
     ],
 )
 def test_a_long_copy_in_an_event_is_shortened_and_nothing_else(event, field):
-    raw = codex.rollout(codex.user("Go."), codex.call("c1"), event, codex.output("c1", LONG))
+    raw = a_rollout(event)
     made, before = reading.values(slimmed(CODEX, raw)), reading.values(raw)
     value = made[3]["payload"]
     for key in field:
@@ -269,16 +291,11 @@ def test_a_long_copy_in_an_event_is_shortened_and_nothing_else(event, field):
     ],
 )
 def test_events_that_are_short_or_hold_no_copy_of_an_output_stay(event):
-    raw = codex.rollout(codex.user("Go."), codex.call("c1"), event, codex.output("c1", LONG))
+    raw = a_rollout(event)
     assert slimmed(CODEX, raw) == raw
 
 
 # pi ----------------------------------------------------------------------------------------------
-
-
-def a_pi_session(tool):
-    s = pi.Session().say("a", pi.user("Go.")).say("b", pi.assistant(pi.call("c1", tool)))
-    return s.say("c", pi.result("c1", LONG, toolName=tool, details={"truncation": {"content": LONG}})).jsonl()
 
 
 def test_long_details_of_a_tool_of_pis_own_are_shortened():
