@@ -126,7 +126,9 @@ class ContentFiltered(ProviderError):
 
 
 class RequestRejected(ProviderError):
-    pass
+    def __init__(self, message: str, *, output_limit_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.output_limit_tokens = output_limit_tokens
 
 
 class BadResponse(ProviderError):
