@@ -91,6 +91,73 @@ class Layer1Note(Struct, frozen=True):
     kept: tuple[KeepCounts, ...] = ()
 
 
+class UsageNote(Struct, frozen=True):
+    """What a provider counted over all attempts for one summary."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class PriceNote(Struct, frozen=True):
+    """What the usage costs at list prices, and of when they are."""
+
+    usd: float
+    as_of: str
+
+
+class SurvivalNote(Struct, frozen=True):
+    """Of the things of one type that the summarised part names: how many are literally present afterwards, and how
+    many can be reached, being present or in a file that the context names."""
+
+    total: int
+    present: int
+    reachable: int
+
+
+class FateCounts(Struct, frozen=True):
+    """The messages of the context by what became of them: the three add up to `messages`."""
+
+    messages: int
+    kept: int
+    spilled: int
+    summarised: int
+
+
+class Layer2Note(Struct, frozen=True, kw_only=True):
+    """What Layer 2 did, or why it did nothing."""
+
+    due: bool
+    ran: bool
+    reason: str
+    """`due`, `manual`, `below_threshold`, `nothing_older`, `breaker_open`, `hook`, `provider_failed`, `already_done`,
+    `over_budget`."""
+    provider: str | None = None
+    model: str | None = None
+    address: str | None = None
+    attempts: int = 0
+    messages_summarized: int = 0
+    messages_kept: int = 0
+    summary_tokens: int | None = None
+    usage: UsageNote | None = None
+    price: PriceNote | None = None
+    input_tokens: int | None = None
+    """About what goes into the request, or went, by our own estimate."""
+    cut_line: int | None = None
+    """The line of the first message that is kept word for word."""
+    dropped: tuple[str, ...] = ()
+    """What no request had room for (`layer2.too_long = drop`), in words."""
+    reasoning_dropped: int = 0
+    redacted: dict[str, int] = {}
+    """Secrets that were taken out before anything was sent or written, by kind."""
+    survival: dict[str, SurvivalNote] = {}
+    fates: FateCounts | None = None
+    history_file: str | None = None
+    summary_file: str | None = None
+    summary: str | None = None
+
+
 class Output(Struct, frozen=True):
     """Where the result was (or would be) written."""
 
@@ -190,6 +257,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     """Where something was written."""
     tokens: Tokens | UnsetType = UNSET
     layer1: Layer1Note | UnsetType = UNSET
+    layer2: Layer2Note | UnsetType = UNSET
     estimates: dict[str, int | None] | UnsetType = UNSET
     details: Details | UnsetType = UNSET
     checks: dict[str, bool] | UnsetType = UNSET

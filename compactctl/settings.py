@@ -24,7 +24,9 @@ Ratio = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, at 
 Switch = Annotated[bool, Meta(description="true or false")]
 PreviewStyle = Annotated[Literal["auto", "seed", "native"], Meta(description="auto, seed or native")]
 TooLong = Annotated[Literal["fold", "drop"], Meta(description="fold or drop")]
-Text = Annotated[str, Meta(description="a text")]
+ProviderKind = Annotated[
+    Literal["extract", "openai", "anthropic", "command"], Meta(description="extract, openai, anthropic or command")
+]
 OptionalText = Annotated[str | None, Meta(description="a text, or none")]
 Command = Annotated[tuple[str, ...] | str, Meta(description="a list of words")]
 PreviewWording = Annotated[
@@ -94,12 +96,12 @@ class Hooks(Struct, frozen=True):
 class ProviderSettings(Struct, frozen=True):
     """One named provider (`[providers.NAME]`). What its kind does not need stays None."""
 
-    kind: Text = "openai"
+    kind: ProviderKind = "openai"
     model: OptionalText = None
     base_url: OptionalText = None
     api_key_env: OptionalText = None
     """The name of the environment variable that holds the key; the key itself is no setting."""
-    timeout_s: Ratio = 120.0
+    timeout_s: Ratio = 600.0
     max_retries: Limit = 2
     window: OptionalLimit = None
     """Tokens that the model takes; None: as the table of models says."""
@@ -118,6 +120,11 @@ class Settings(Struct, frozen=True):
     window: WindowSettings = WindowSettings()
     hooks: Hooks = Hooks()
     providers: Mapping[str, ProviderSettings] = {}
+
+
+def public(settings: Settings) -> Settings:
+    """Return the settings as a report may tell them: without commands and addresses, which may hold a password."""
+    return msgspec.structs.replace(settings, hooks=Hooks(), providers={})
 
 
 # keys --------------------------------------------------------------------------------------------
