@@ -76,6 +76,8 @@ class CompactionEdits(Struct, frozen=True):
     moved: tuple[int, ...]
     dropped_reasoning: int = 0
     """How many blocks of signed or sealed reasoning went because what they were made for is no longer before them."""
+    emptied: tuple[int, ...] = ()
+    """The kept messages, by index, that held nothing else and went with it."""
 
 
 class Format(Protocol):
