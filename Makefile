@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench samples readme test-clients clean
+.PHONY: all check format lint types test demo bench survival samples readme test-clients clean
 
 all: check lint types test
 
@@ -39,6 +39,10 @@ demo: $(DEMO_VENV)/ready
 
 bench: $(VENV)/ready
 	$(IN_VENV) tests.bench
+
+# How much of what real sessions use again survives a summary; needs the corpus beside the repository.
+survival: $(VENV)/ready
+	$(IN_VENV) tests.bench.survival
 
 # Real agents, installed by a script of their own into CLIENTS_INST (about 1 GB); needs npm.
 test-clients: $(VENV)/ready

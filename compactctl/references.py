@@ -5,8 +5,9 @@ Survival is literal presence. It is not recall: what stands in a context may sti
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 Kind = Literal["path", "hex", "identifier", "command", "url", "error"]
@@ -128,6 +129,57 @@ def commands_in(script: str) -> list[str]:
 def find_commands(script: str) -> frozenset[Reference]:
     """Return the commands of a shell script as references."""
     return frozenset(Reference("command", command) for command in commands_in(script))
+
+
+# calls -------------------------------------------------------------------------------------------
+
+_SHELL_KEYS = ("command", "cmd", "script")
+_EDITOR_KEYS = frozenset({"path", "file_path"})
+"""An editor's `command` is one of its own (`view`), not the shell's."""
+
+
+def arguments_of(arguments: str) -> Any:
+    """Return a call's arguments decoded where they are JSON, else the text itself."""
+    if not arguments.lstrip().startswith(("{", "[")):
+        return arguments
+    try:
+        return msgspec.json.decode(arguments.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
+
+
+def calls_text(arguments: str) -> str:
+    """Return all texts in a call's arguments, a line each, without the JSON around them."""
+    return "\n".join(_strings(arguments_of(arguments)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for item in value.values():
+                yield from _strings(item)
+        case list():
+            for item in value:
+                yield from _strings(item)
+
+
+def script_of(arguments: str) -> str | None:
+    """Return the shell script that a call runs; None where it runs none."""
+    value = arguments_of(arguments)
+    if not isinstance(value, dict) or _EDITOR_KEYS & value.keys():
+        return None
+    given = next((value[key] for key in _SHELL_KEYS if key in value), None)
+    if isinstance(given, list) and given and all(isinstance(word, str) for word in given):
+        return str(given[-1]) if given[0].endswith("sh") else " ".join(given)
+    return given if isinstance(given, str) else None
+
+
+def shell_commands(arguments: str) -> frozenset[Reference]:
+    """Return the commands that a call runs in a shell."""
+    script = script_of(arguments)
+    return frozenset() if script is None else find_commands(script)
 
 
 # survival ----------------------------------------------------------------------------------------
