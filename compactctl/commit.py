@@ -210,16 +210,17 @@ def _checked(job: Job, made: Splices, session_file: store.Candidate, kept: Kept)
 
 def _measure(job: Job, made: Splices, result: Read) -> None:
     """Set the tokens of each session that was cut to what the written one holds, and count the reasoning that went."""
-    for item, transcript, dropped in zip(job.planned, result.transcripts, made.reasoning_dropped, strict=False):
+    for item, transcript, edits in zip(job.planned, result.transcripts, made.cuts, strict=False):
         if item.summarised is None:
             continue
         estimator = item.sized.estimator
         summary = [message for message in transcript.messages if message.is_summary]
         item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized, job.options)
+        item.emptied = edits.emptied
         item.layer2 = msgspec.structs.replace(
             item.summarised.note,
             summary_tokens=estimator.tokens(tuple(summary[:1])),
-            reasoning_dropped=dropped,
+            reasoning_dropped=edits.dropped_reasoning,
             fates=item.fate_counts(),
         )
 
@@ -236,7 +237,7 @@ def _context_changes(job: Job, after: Sequence[Transcript]) -> list[str]:
         problem
         for old, new, item in zip(before, after, job.planned, strict=True)
         for problem in (
-            verify.cut_changes(old.messages, new.messages, item.plan, item.cut, same_ids=same_ids)
+            verify.cut_changes(old.messages, new.messages, item.plan, item.cut, item.emptied, same_ids=same_ids)
             if item.cut
             else verify.context_changes([old], [new], [item.plan], same_ids=same_ids)
         )
@@ -255,7 +256,9 @@ def _unbalanced(job: Job, kept: Kept) -> list[str]:
             item.fate_counts(),
             (
                 (message.line, all(verify.digest([document.raw(record)]) in lines for record in message.records))
-                for message in (item.sized.transcript.messages[index] for index in summarised(item.cut))
+                for message in (
+                    item.sized.transcript.messages[index] for index in (*summarised(item.cut), *item.emptied)
+                )
             ),
         )
     ]
@@ -397,8 +400,8 @@ def _write_side_file(job: Job, side_file: SideFile) -> None:
     """Copy what a new session takes along; a file that is there with other bytes is never overwritten."""
     source = Path(job.session.path).parent / side_file.source
     target = job.paths.session.parent / side_file.target
-    files = [path for path in sorted(source.rglob("*")) if path.is_file()] if source.is_dir() else [source]
-    for path in files:
+    files = sorted(source.rglob("*")) if source.is_dir() else [source]
+    for path in (file for file in files if file.is_file()):
         place = target / path.relative_to(source) if source.is_dir() else target
         data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else path.read_bytes()
         if place.exists():

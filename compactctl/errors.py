@@ -21,7 +21,9 @@ CompactctlError
 │   ├── BadResponse       5   what came back is no answer: empty, a web page, cut off
 │   ├── ProviderUnavailable 5 not reached, overloaded, too slow, not installed
 │   ├── SummaryRefused    5   an answer that is no summary: cut off, refused, a tool call, blank
-│   └── BreakerOpen       5   too many failures in a row: nobody was asked
+│   ├── BreakerOpen       5   too many failures in a row: nobody was asked
+│   └── OverBudget        5   a ceiling on tokens or cost would be passed: nobody was asked
+├── HookFailed            0   a hook said no: its session is skipped
 ├── WriteError            6   an output could not be written
 │   ├── SpillFailed       6   a spill could not be written; its result stays where it was
 │   ├── OutputChanged     6   an output exists and is not what our receipt says
@@ -149,6 +151,14 @@ class SummaryRefused(ProviderError):
 
 class BreakerOpen(ProviderError):
     pass
+
+
+class OverBudget(ProviderError):
+    pass
+
+
+class HookFailed(CompactctlError):
+    exit_code = 0
 
 
 class WriteError(CompactctlError):

@@ -67,6 +67,8 @@ class Planned(Struct):
     summarised: Summarised | None = None
     layer2: Layer2Note | None = None
     """What is told of Layer 2; None where nobody asked for it."""
+    emptied: tuple[int, ...] = ()
+    """The messages behind the cut that held only reasoning which no longer fits, and went with it."""
 
     @property
     def is_over_target(self) -> bool:
@@ -74,8 +76,9 @@ class Planned(Struct):
 
     @property
     def is_over_threshold(self) -> bool:
-        """Whether all that could be done was not enough."""
-        return self.summarised is not None and self.tokens_after >= self.sized.measured.threshold
+        """Whether all that Layer 2 could do was not enough."""
+        is_asked = self.layer2 is not None and (self.layer2.ran or self.layer2.due)
+        return is_asked and self.tokens_after >= self.sized.measured.threshold
 
     @property
     def cut(self) -> Cut | None:
@@ -83,7 +86,7 @@ class Planned(Struct):
 
     def fates(self) -> tuple[Fate, ...]:
         """Return what becomes of every message: summarised, else spilled, else kept."""
-        gone = frozenset(summarised(self.cut)) if self.cut else frozenset()
+        gone = frozenset((*summarised(self.cut), *self.emptied)) if self.cut else frozenset()
         spilled = {spill.result.place for spill in self.plan.spills}
         return tuple(
             Fate(message.line, message.role, _fate(index in gone, message.result, spilled))
@@ -123,6 +126,8 @@ class Job(Struct):
     """By position among the file's sessions: those that are cut."""
     layer2: dict[int, Layer2Note] = {}
     """What is told of Layer 2 where a session is not cut."""
+    roomy: set[int] = set()
+    """Those that are over the threshold and can't be cut: room is made in all of their context."""
     planned: list[Planned] = []
 
     @property
@@ -198,7 +203,8 @@ def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
     for position, transcript in enumerate(session.read.transcripts):
         sized = views.size(session, transcript, options)
         done = job.summaries.get(position)
-        target = _target(sized, options) if done is None else _room(job, sized, done)
+        is_room_needed = done is not None or position in job.roomy
+        target = _room(job, sized, done) if is_room_needed else _target(sized, options)
         ledger: Ledger = receipt.ledger(_receipts(job), transcript, layer1) if job.spills else {}
         made = _plan_of(sized, make_plan(transcript.messages, layer1, ledger, texts, names, failed, target), done)
         own = tuple(failure for failure in failures if failure.session_index == transcript.index)
@@ -223,23 +229,22 @@ def _plan_of(sized: views.Sized, made: Plan, done: Summarised | None) -> Plan:
     )
 
 
-def _kept_places(sized: views.Sized, cut: Cut) -> set[Place]:
-    kept = sized.transcript.messages[cut.first_kept :]
+def _kept_places(sized: views.Sized, cut: Cut | None) -> set[Place]:
+    kept = sized.transcript.messages[cut.first_kept if cut else 0 :]
     return {message.result.place for message in kept if message.result is not None}
 
 
-def _room(job: Job, sized: views.Sized, done: Summarised) -> Target:
-    """Return what is to be reached inside the kept part: below the threshold, and the target where one is asked for."""
+def _room(job: Job, sized: views.Sized, done: Summarised | None) -> Target:
+    """Return what is to be reached inside what is kept: below the threshold, and the target where one is asked for."""
     options = job.options
-    limit = sized.measured.threshold - 1
-    smallest = KEPT_RESULT_BYTES
+    limit, smallest = sized.measured.threshold - 1, KEPT_RESULT_BYTES
     if options.target is not None:
         asked = target_tokens(options.target, sized.measured.window.tokens)
         limit, smallest = min(limit, asked), 0 if asked <= limit else smallest
-    kept = _kept_places(sized, done.cut)
+    kept = _kept_places(sized, done.cut if done else None)
     return Target(
         limit,
-        partial(_tokens_after_cut, job, sized, done),
+        partial(_tokens_after_cut, job, sized, done) if done else partial(_tokens_after, sized),
         options.settings.estimator.bytes_per_token,
         lambda result: result.place in kept and result.size_bytes > smallest,
     )
@@ -324,8 +329,8 @@ class Splices(Struct, frozen=True):
     slimming: frozenset[Splice]
     moved: frozenset[int] = frozenset()
     """The records that are kept verbatim in the history."""
-    reasoning_dropped: tuple[int, ...] = ()
-    """For each session of the file, where any is cut."""
+    cuts: tuple[CompactionEdits, ...] = ()
+    """For each session of the file."""
 
     @property
     def growth_bytes(self) -> int:
@@ -355,7 +360,7 @@ def splices(job: Job) -> Splices:
     every = document.splices([*edits, *slimming, *renaming])
     slim = frozenset(document.splices(slimming)) if slimming else frozenset()
     moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
-    return Splices(every, slim & frozenset(every), moved, tuple(made.dropped_reasoning for made in cuts))
+    return Splices(every, slim & frozenset(every), moved, tuple(cuts))
 
 
 def _compaction(job: Job, item: Planned) -> CompactionEdits:

@@ -148,6 +148,8 @@ class Layer2Note(Struct, frozen=True, kw_only=True):
     """The line of the first message that is kept word for word."""
     dropped: tuple[str, ...] = ()
     """What no request had room for (`layer2.too_long = drop`), in words."""
+    doubts: tuple[str, ...] = ()
+    """What is odd about a summary that was taken all the same, in words."""
     reasoning_dropped: int = 0
     redacted: dict[str, int] = {}
     """Secrets that were taken out before anything was sent or written, by kind."""

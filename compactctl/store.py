@@ -145,6 +145,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     if path == "-":
         with tempfile.TemporaryFile() as spooled:
             shutil.copyfileobj(sys.stdin.buffer, spooled, READ_BUFFER_BYTES)
+            spooled.seek(0)
             yield spooled
         return
     try:
@@ -162,6 +163,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
             return
         with tempfile.TemporaryFile() as unpacked:
             _unpack(path, source, unpacked)
+            unpacked.seek(0)
             yield unpacked
 
 
@@ -371,18 +373,29 @@ _LEFTOVER = re.compile(r"\.(.+)\.(\d+)\.part")
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files that a killed run left for this name, or anywhere in a folder of ours."""
+    """Remove temporary files that a killed run left for this name, or anywhere in a folder of ours.
+
+    What this process writes under other names is in use.
+    """
     is_ours = path.parent.name.endswith(COMPACTED) or path.parent.parent.name.endswith(COMPACTED)
     for entry in os.scandir(path.parent):
         match = _LEFTOVER.fullmatch(entry.name)
-        if match and (is_ours or match[1] == path.name) and not _is_alive(int(match[2])):
+        if match and (match[1] == path.name or is_ours) and not _is_in_use(match[1], int(match[2]), path):
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
 
 
+def _is_in_use(name: str, pid: int, path: Path) -> bool:
+    """Return whether a temporary file belongs to a process that may still be writing it."""
+    if pid == os.getpid():
+        return name != path.name
+    return _is_alive(pid)
+
+
 def _is_alive(pid: int) -> bool:
-    if os.name != "posix" or pid == os.getpid():
-        return os.name != "posix"
+    """Return whether a process is there; elsewhere than on POSIX nobody can ask without harm, so it counts as alive."""
+    if os.name != "posix":
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -84,14 +84,22 @@ MOST_METAS = 3
 
 
 def cut_changes(
-    before: Sequence[Message], after: Sequence[Message], plan: Plan, cut: Cut, *, same_ids: bool = True
+    before: Sequence[Message],
+    after: Sequence[Message],
+    plan: Plan,
+    cut: Cut,
+    emptied: Sequence[int] = (),
+    *,
+    same_ids: bool = True,
 ) -> list[str]:
     """Return where a context that was cut is not: the leading messages, a summary, the pinned request, what is kept.
 
-    What is kept may differ by its planned previews, and by reasoning that went whole.
+    What is kept may differ by its planned previews, and by reasoning that went whole; messages that held nothing else
+    are `emptied`.
     """
     pinned = [] if cut.pinned is None else [before[cut.pinned]]
-    kept = [*before[: cut.leading], *pinned, *before[cut.first_kept :]]
+    behind = [message for index, message in enumerate(before) if index >= cut.first_kept and index not in emptied]
+    kept = [*before[: cut.leading], *pinned, *behind]
     metas = len(after) - len(kept)
     if not 1 <= metas <= MOST_METAS:
         return [f"{len(kept)} messages were to be kept behind a summary, {len(after)} are there"]
