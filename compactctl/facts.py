@@ -5,8 +5,9 @@ in its own calls; what merely stood in an output is seldom asked for again. The 
 real sessions (`make survival`). Nothing is listed that stands in the new context anyway.
 """
 
+import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from compactctl.references import (
     commands_in,
     find_references,
     script_of,
+    whole_command,
 )
 from compactctl.story import Answered, Called, Said
 
@@ -62,6 +64,11 @@ OFTEN = 4
 RECENT_MESSAGES, MIDDLE_MESSAGES = 32, 96
 RECENT, MIDDLE, OLD = 1.3, 0.9, 0.7
 
+NEIGHBOUR, FAR = 2.0, 0.3
+
+LEAST_LIKELY = 1.0
+"""What is less likely used again (in percent, roughly) is left out even where there is room."""
+
 EDITORS = frozenset(
     {"edit", "write", "multiedit", "notebookedit", "apply_patch", "str_replace_editor", "create_file", "write_file"}
     | {"replace", "str_replace", "edit_file", "insert", "write_to_file", "apply_diff", "search_and_replace"}
@@ -99,12 +106,15 @@ def facts_section(said: Sequence[Said], max_tokens: int, bytes_per_token: float,
 
 def _chosen(facts: Iterable[Fact], end: int, room_bytes: int, present: str) -> list[Fact]:
     """Return the facts that are worth most for their size, until the room is full."""
-    ranked = sorted(facts, key=lambda fact: (-_worth(fact, end), -fact.last, fact.reference))
+    every = list(facts)
+    folders = {posixpath.dirname(fact.reference.text) for fact in every if fact.group in ("changed", "read")} - {""}
+    worth = {fact.reference: _worth(fact, end, folders) for fact in every}
+    ranked = sorted(every, key=lambda fact: (-worth[fact.reference], -fact.last, fact.reference))
     chosen: list[Fact] = []
     groups: set[Group] = set()
     seen = present
     for fact in ranked:
-        if fact.reference.text in seen:
+        if not worth[fact.reference] or fact.reference.text in seen:
             continue
         size = len(fact.text.encode()) + len(JOINED) + (0 if fact.group in groups else len(TITLES[fact.group]) + 4)
         if size > room_bytes:
@@ -116,11 +126,19 @@ def _chosen(facts: Iterable[Fact], end: int, room_bytes: int, present: str) -> l
     return chosen
 
 
-def _worth(fact: Fact, end: int) -> float:
-    """Return how much a fact is worth for each byte it takes."""
+def _worth(fact: Fact, end: int, folders: Collection[str]) -> float:
+    """Return how much a fact is worth for each byte it takes; 0 where it is unlikely to be used again."""
     if fact.group == "spilled":
         return float("inf")
-    return likelihood(fact, end) / (len(fact.text) + len(JOINED))
+    chance = likelihood(fact, end) * (_place_factor(fact.reference.text, folders) if fact.group == "paths" else 1)
+    return chance / (len(fact.text) + len(JOINED)) if chance >= LEAST_LIKELY else 0
+
+
+def _place_factor(path: str, folders: Collection[str]) -> float:
+    """Return how a path that only stood in texts fares by where it lies: beside what was worked on, or far away."""
+    if posixpath.dirname(path) in folders:
+        return NEIGHBOUR
+    return FAR if path.startswith(("/", "~", "github.com")) else 1
 
 
 def likelihood(fact: Fact, end: int) -> float:
@@ -151,17 +169,36 @@ def collect(said: Sequence[Said]) -> dict[Reference, Fact]:
     """Return everything that these messages refer to, by reference, with how it came up."""
     facts: dict[Reference, Fact] = {}
     answers = answers_by_call(said)
+    scripts: set[str] = set()
     for item in said:
         if item.is_summary:
             _carry_over(facts, item)
             continue
         for reference in find_references(item.text):
-            _note(facts, item.index, reference, "said")
+            if reference.kind != "error":
+                _note(facts, item.index, reference, "said")
         for call in item.calls:
             _note_call(facts, item.index, call, answers.get((item.index, call.call_id)))
+            scripts |= set() if script_of(call.arguments) is None else {call.call_id}
         if item.result is not None:
-            _note_result(facts, item.index, item.result)
-    return facts
+            tells_errors = item.result.is_error or item.result.call_id in scripts
+            _note_result(facts, item.index, item.result, tells_errors)
+    return _without_pieces(facts)
+
+
+def _without_pieces(facts: dict[Reference, Fact]) -> dict[Reference, Fact]:
+    """Return the facts without commands that stand only in a longer one that was run again, or the longer one that
+    was run once."""
+    commands = [fact for fact in facts.values() if fact.reference.kind == "command"]
+    gone: set[Reference] = set()
+    for whole in commands:
+        pieces = [piece for piece in commands_in(whole.reference.text) if piece != whole.reference.text]
+        known = [facts[ref] for ref in (Reference("command", piece) for piece in pieces) if ref in facts]
+        if known and whole.count > 1:
+            gone |= {piece.reference for piece in known if piece.count == whole.count}
+        elif known:
+            gone.add(whole.reference)
+    return {reference: fact for reference, fact in facts.items() if reference not in gone}
 
 
 def answers_by_call(said: Sequence[Said]) -> dict[tuple[int, str], Answered]:
@@ -209,7 +246,8 @@ def _note_call(facts: dict[Reference, Fact], index: int, call: Called, answer: A
         facts[target].group = "changed"
     script = script_of(call.arguments)
     status = "" if script is None or answer is None else exit_status(answer)
-    for command in commands_in(script or ""):
+    whole = whole_command(call.arguments)
+    for command in {*commands_in(script or ""), *([whole] if whole else ())}:
         _note(facts, index, Reference("command", command), "call", f" -> {status}" if status else "")
 
 
@@ -236,9 +274,10 @@ def exit_status(answer: Answered) -> str:
     return "failed" if answer.is_error else ""
 
 
-def _note_result(facts: dict[Reference, Fact], index: int, result: Answered) -> None:
+def _note_result(facts: dict[Reference, Fact], index: int, result: Answered, tells_errors: bool) -> None:
     for reference in find_references(result.text):
-        _note(facts, index, reference, "result")
+        if tells_errors or reference.kind != "error":
+            _note(facts, index, reference, "result")
     if result.spilled_to:
         spilled = Reference("path", result.spilled_to)
         facts[spilled] = Fact(

@@ -35,10 +35,11 @@ LONGEST = 400
 
 _URL = re.compile(r"\b(?:https?|ssh|git|file|wss?|postgres(?:ql)?|redis|mongodb|s3)://[^\s\"'<>`|\\^{}\[\]()]+")
 _PATH = re.compile(
-    r"""(?<![\w/.~@$%+:-])
-    (?: (?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+~%=-]+)+/?      # /a/b, ./a, ~/a, C:\a
-      | [\w.@+~-]+(?:/[\w.@+~=-]+)+/?                         # a/b.c
-      | [\w-]+(?:\.[\w-]+)*\.(?:EXT)\b )                       # name.py
+    r"""(?<![\w/\\.~@$%+:<-])
+    (?: (?:~|\.{1,2})?(?:/[\w.@+~%=-]+)+/?                    # /a/b, ./a, ~/a
+      | [A-Za-z]:(?:[/\\]{1,2}[\w.@+~%=-]+)+                  # C:\a
+      | [\w.@~-]+(?:/[\w.@+~=-]+)+/?                          # a/b.c
+      | [\w-]+(?:\.[\w-]+)*\.(?:EXT)\b )                     # name.py
     """.replace(
         "EXT",
         "py|pyi|rs|go|ts|tsx|js|jsx|mjs|cjs|json|jsonl|toml|yaml|yml|md|mdx|txt|sh|bash|zsh|c|h|cc|cpp|hpp|cs|java|kt|"
@@ -66,8 +67,8 @@ _ERROR = re.compile(
 )
 ERROR_CHARACTERS = 240
 
-_WORDS_OF_PATHS = re.compile(r"(?:\d+/\d+(?:/\d+)?|[A-Za-z]+/[A-Za-z]+|\.{1,2}/?|/|//+|n/a)")
-"""What looks like a path and is mostly not: fractions, dates, `and/or`."""
+_NO_PATH = re.compile(r"[\d./:+-]+|[A-Za-z]+/[A-Za-z]+|/[\w-]{1,20}|[A-Z]\w*(?:/[A-Z]\w*)+|n/a")
+"""What looks like a path and is mostly not: fractions, dates, `and/or`, commands of a chat, tags."""
 
 
 def find_references(text: str) -> frozenset[Reference]:
@@ -83,7 +84,7 @@ def _found(text: str) -> Iterator[Reference]:
         rest = _URL.sub(" ", text)
     for match in _PATH.finditer(rest):
         path = match.group().rstrip(".,:;/\\")
-        if 2 < len(path) <= LONGEST and not _WORDS_OF_PATHS.fullmatch(path):
+        if 2 < len(path) <= LONGEST and not _NO_PATH.fullmatch(path):
             yield Reference("path", path)
     yield from (Reference("hex", match.group()) for match in _HEX.finditer(rest))
     for match in _IDENTIFIER.finditer(rest):
@@ -95,13 +96,16 @@ def _found(text: str) -> Iterator[Reference]:
 
 # commands ----------------------------------------------------------------------------------------
 
-_SEPARATORS = re.compile(r"\s*(?:&&|\|\||;|\||\n)\s*")
+_SEPARATORS = re.compile(r"\s*(&&|\|\||;|\||\n)\s*")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?.*?^\s*\1\s*$", re.DOTALL | re.MULTILINE)
 _REDIRECTION = re.compile(r"\s*(?:\d?>&\d|&?\d?>>?\s*\S+|<\s*\S+)")
 _QUIET = re.compile(
     r"\s*(?:cd|echo|printf|export|set|true|false|then|else|fi|do|done|for|if|while|#|\{|\}|\()\b.*|[^\w./~$-].*"
 )
+_FILTER = re.compile(r"(?:head|tail|wc|sort|uniq|cut|tr|tee|less|more|cat|grep|egrep|rg|sed|awk|jq|xargs|column)\b")
+"""What stands behind a pipe only makes an output smaller."""
+
 COMMAND_CHARACTERS = 200
 
 
@@ -118,7 +122,10 @@ def commands_in(script: str) -> list[str]:
 
     flat = _QUOTED.sub(hold, _HERE_DOCUMENT.sub("", script.replace("\x00", "")))
     found = []
-    for piece in _SEPARATORS.split(flat):
+    pieces = _SEPARATORS.split(flat)
+    for mark, piece in zip(["", *pieces[1::2]], pieces[::2], strict=True):
+        if mark == "|" and _FILTER.match(piece):
+            continue
         bare = _REDIRECTION.sub("", piece).strip()
         whole = re.sub(r"\x00(\d+)\x00", lambda match: held[int(match[1])], bare)
         if 3 < len(whole) <= COMMAND_CHARACTERS and not _QUIET.fullmatch(whole) and "\n" not in whole:
@@ -174,6 +181,12 @@ def script_of(arguments: str) -> str | None:
     if isinstance(given, list) and given and all(isinstance(word, str) for word in given):
         return str(given[-1]) if given[0].endswith("sh") else " ".join(given)
     return given if isinstance(given, str) else None
+
+
+def whole_command(arguments: str) -> str | None:
+    """Return the shell script of a call where it is one short line, as it was typed."""
+    script = (script_of(arguments) or "").strip()
+    return script if 3 < len(script) <= COMMAND_CHARACTERS and "\n" not in script else None
 
 
 def shell_commands(arguments: str) -> frozenset[Reference]:

@@ -190,7 +190,7 @@ def _opaque(value: Any, kind: str) -> str:
 
 
 def _attachment(value: Any, kind: str) -> str:
-    """Return what of an attachment is talk: what the user queued, which file was shown, what a hook said."""
+    """Return what the user queued; as a reminder, which file was shown and what a hook said; "" for the rest."""
     if not isinstance(value, dict):
         return ""
     match kind:
@@ -199,9 +199,13 @@ def _attachment(value: Any, kind: str) -> str:
             return prompt if isinstance(prompt, str) else text_in(prompt)
         case "file" | "edited_text_file" | "compact_file_reference" | "selected_lines_in_ide" | "plan_file_reference":
             name = value.get("filename") or value.get("planFilePath") or value.get("displayPath") or ""
-            return f"[{kind.replace('_', ' ')}: {name}]" if isinstance(name, str) and name else ""
+            return _reminder(f"{kind.replace('_', ' ')}: {name}") if isinstance(name, str) and name else ""
         case "hook_additional_context" | "hook_blocking_error" | "hook_stopped_continuation":
             content = value.get("content") or value.get("blockingError")
-            return _as_text(content)[:OPAQUE_CHARACTERS] if content else ""
+            return _reminder(_as_text(content)[:OPAQUE_CHARACTERS]) if content else ""
         case _:
             return ""
+
+
+def _reminder(text: str) -> str:
+    return f"<system-reminder>{text}</system-reminder>"

@@ -15,7 +15,7 @@ from compactctl.facts import HEADING as FACTS_HEADING
 from compactctl.facts import answers_by_call, changed_files, exit_status
 from compactctl.model import utf8_size
 from compactctl.providers.interface import Answer, Kind, ProviderConfig, SummaryRequest
-from compactctl.references import arguments_of, calls_text, commands_in, find_references, script_of
+from compactctl.references import arguments_of, calls_text, find_references, script_of
 from compactctl.story import Answered, Called, Said, said_by_person
 
 SHARES: Mapping[str, float] = {
@@ -31,7 +31,7 @@ SHARES: Mapping[str, float] = {
 }
 """The nine sections, and how much of the summary each may take; what one leaves goes to those after it."""
 
-LEAST_BYTES, MOST_BYTES = 2_500, 7_000
+LEAST_BYTES, MOST_BYTES = 3_500, 8_000
 SHARE_OF_SOURCE = 0.05
 """How long a summary becomes: a share of what it stands for, between these bounds."""
 
@@ -145,22 +145,25 @@ def _request(source: _Source) -> str:
     return "\n".join(lines)
 
 
-_FOUND = re.compile(
-    r"root cause|turns out|\bfound (?:that|the|it|a|an|two|three)\b"
-    r"|\bthe (?:issue|problem|bug|reason|cause|culprit) (?:is|was)\b|\bbecause\b|\bmeans that\b|\b(?:is|are) (?:located|defined|stored|implemented|called|used) (?:in|by|at|from)\b"
-    r"|\bnote that\b|\bimportant(?:ly)?\b|\bI (?:now )?(?:see|understand)\b|\bconfirm(?:s|ed)\b|原因|问题是|发现",
-    re.IGNORECASE,
+def _cue(*words: str) -> re.Pattern[str]:
+    return re.compile("|".join(words), re.IGNORECASE)
+
+
+_FOUND = _cue(
+    r"root cause|turns out|\bfound (?:that|the|it|a|an|two|three)\b|\bbecause\b|\bmeans that\b|\bnote that\b",
+    r"\bthe (?:issue|problem|bug|reason|cause|culprit) (?:is|was)\b|\bimportant(?:ly)?\b|\bconfirm(?:s|ed)\b",
+    r"\b(?:is|are) (?:located|defined|stored|implemented|called|used) (?:in|by|at|from)\b|\bI (?:now )?see\b",
+    r"原因|问题是|发现",
 )
-_DECIDED = re.compile(
-    r"\bdecid|\binstead\b|\brather than\b|\bso that\b|\bchose\b|\bthe (?:fix|approach|solution|plan|design)\b"
-    r"|trade-?off|\bbetter to\b|\bI(?:'ll| will) (?:use|keep|add|make|change|remove|replace|move|split|write)\b"
-    r"|\bwe (?:should|need|must)\b|\bshould(?:n't| not)\b|\bgive up\b|\brevert|\bwon't\b|\bsimpl(?:er|est)\b|\bworkaround\b|决定|改用|方案",
-    re.IGNORECASE,
+_DECIDED = _cue(
+    r"\bdecid|\binstead\b|\brather than\b|\bso that\b|\bchose\b|\bthe (?:fix|approach|solution|plan|design)\b",
+    r"trade-?off|\bbetter to\b|\bI(?:'ll| will) (?:use|keep|add|make|change|remove|replace|move|split|write)\b",
+    r"\bwe (?:should|need|must)\b|\bshould(?:n't| not)\b|\bgive up\b|\brevert|\bwon't\b|\bsimpl(?:er|est)\b",
+    r"\bworkaround\b|决定|改用|方案",
 )
-_NEXT = re.compile(
-    r"\bnext\b|\bnow (?:let me|I|let's|I'll)\b|\blet me\b|\bI(?:'ll| will) (?:now )?\b|\blet's\b|\bremaining\b|\bthen\b"
-    r"|接下来|下一步",
-    re.IGNORECASE,
+_NEXT = _cue(
+    r"\bnext\b|\bnow (?:let me|let's|I'll|I need)\b|\blet me\b|\bI(?:'ll| will)\b|\blet's\b|\bremaining\b|\bshall I\b",
+    r"\bwould you like\b|\bshould I\b|\bdo you want\b|接下来|下一步",
 )
 
 
@@ -186,7 +189,7 @@ def _telling(said: Sequence[Said], cue: re.Pattern[str], room: int, but: re.Patt
         if item.role != "assistant":
             continue
         for sentence in sentences(item.text):
-            if cue.search(sentence) and not (but and but.search(sentence)):
+            if cue.search(sentence) and not (but and but.search(sentence)) and _says_something(sentence):
                 worth = item.index / 40 + min(len(find_references(sentence)), 3)
                 found.append((worth, item.index, sentence))
     lines = [(index, f"- {clip(sentence, SENTENCE_BYTES)}") for _, index, sentence in sorted(found, reverse=True)]
@@ -203,6 +206,11 @@ def sentences(text: str) -> list[str]:
     plain = _FENCED.sub("\n", text)
     pieces = (_FURNITURE.sub("", piece).strip() for piece in _SENTENCE_END.split(plain) if not piece.startswith("|"))
     return [piece for piece in pieces if len(piece) > 24 and not piece.endswith(":")]
+
+
+def _says_something(sentence: str) -> bool:
+    """Return whether a sentence stands on its own: it names something, or is long enough."""
+    return len(sentence) > 80 or any(reference.kind != "error" for reference in find_references(sentence))
 
 
 # files, errors -----------------------------------------------------------------------------------
@@ -302,14 +310,19 @@ def _failure(call: Called, answer: Answered) -> str | None:
     at = [line.strip() for line in answer.text.splitlines() if line.strip() in told or line.strip()[:240] in told]
     plain = [line for line in answer.text.strip().splitlines() if line.strip() and not line.startswith("Exit code")]
     why = at[0] if at else plain[0] if plain else status
+    if why.strip() == "(no output)":
+        return None
     return f"{clip(_tried(call), 110)}: {clip(why.strip(), ERROR_BYTES)}"
+
+
+_CD = re.compile(r"^cd \S+ (?:&&|;) ")
 
 
 def _tried(call: Called) -> str:
     script = script_of(call.arguments)
     if script is not None:
-        commands = commands_in(script)
-        return commands[-1] if commands else script.strip().splitlines()[0] if script.strip() else call.name
+        lines = [line for line in script.splitlines() if line.strip()]
+        return _CD.sub("", lines[-1].strip()) if lines else call.name
     return f"{call.name} {(changed_files(call) or _read_file(call) or [''])[0]}".strip()
 
 
