@@ -47,7 +47,7 @@ class Anthropic:
             raw = self._client.messages.with_raw_response.create(
                 model=self.model,
                 max_tokens=request.max_output_tokens,
-                messages=[{"role": "user", "content": request.prompt}],
+                messages=[{"role": "user", "content": remote.sendable(request.prompt)}],
             )
             status, headers, text = raw.status_code, raw.headers, raw.http_response.text
         except anthropic.APIStatusError as error:

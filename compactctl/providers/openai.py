@@ -79,7 +79,7 @@ class OpenAI:
         limit = "max_completion_tokens" if host.endswith(_NEW_NAME_HOSTS) else "max_tokens"
         return {
             "model": self.model,
-            "messages": [{"role": "user", "content": request.prompt}],
+            "messages": [{"role": "user", "content": remote.sendable(request.prompt)}],
             limit: request.max_output_tokens,
         }
 

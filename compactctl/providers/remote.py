@@ -2,6 +2,7 @@
 
 import importlib.util
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +100,11 @@ def unreachable(where: str, address: str, error: BaseException, key: str) -> Pro
     cause = error.__cause__ or error.__context__ or error
     why = short(f"{error} ({type(cause).__name__}: {cause})".replace(key, "[key]"))
     return ProviderUnavailable(f"{where}: no reply from {without_secrets(address)}: {why}")
+
+
+def sendable(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which no JSON of an SDK can carry."""
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def whole(value: object) -> int:
