@@ -66,7 +66,7 @@ def compaction(
     parted = part(document, transcript.messages, cut)
     pinned = transcript.messages[cut.pinned] if cut.pinned is not None else None
     tree = _Tree(document, transcript, parted, pinned)
-    keeps = keep_history and tree.is_linked
+    keeps = keep_history and tree.is_linked and not _repeats_calls(parted)
     out = set(tree.gone_records(only_boundaries=keeps))
     removed, emptied = _removed(document, parted, tree)
     out |= tree.earlier_copies({*emptied, *(place.record for place in removed)})
@@ -80,6 +80,12 @@ def compaction(
     ]
     moved = {*out, *tree.gone_records(only_boundaries=False), *emptied, *(place.record for place in removed)}
     return CompactionEdits(tuple(edits), tuple(sorted(moved)), len(parted.stale), parted.emptied)
+
+
+def _repeats_calls(parted: Parted) -> bool:
+    """Return whether a result that goes names a call that stays, whose answer it would be taken for."""
+    calls = {call.call_id for message in parted.originals for call in message.calls()}
+    return any(message.result is not None and message.result.call_id in calls for message in parted.gone)
 
 
 def _removed(document: Document, parted: Parted, tree: "_Tree") -> tuple[list[Place], set[int]]:
@@ -241,9 +247,13 @@ class _Tree:
                 yield row.record
 
     def _is_rival(self, row: _Row) -> bool:
-        """Return whether a line is an older boundary, or its summary, behind where the new one will be."""
+        """Return whether a line behind where the boundary will be is an older one, or its summary, or newer than all
+        that is kept, so that the client would go on from it.
+        """
         if self._first is None or row.record < self._first:
             return False
+        if row.record > max(self.kept_records):
+            return True
         above = self._by_id.get(row.parent) if row.parent else None
         return row.is_boundary or (above is not None and above.is_boundary)
 
