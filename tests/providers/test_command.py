@@ -44,7 +44,7 @@ def test_a_program_that_fails_says_why(script, error, message):
 def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path):
     script = f"sleep 600 & echo $! > {tmp_path}/pid; wait"
     slow = make(ProviderConfig("mine", "command", command=("sh", "-c", script), timeout_s=0.5), os.environ)
-    with pytest.raises(errors.ProviderUnavailable, match="mine: no answer within 0.5 s"):
+    with pytest.raises(errors.ProviderUnavailable, match=r"mine: no answer within 0\.5 s"):
         slow.answer(SummaryRequest("Sum up.", 512))
     state = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"

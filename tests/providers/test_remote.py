@@ -24,8 +24,8 @@ class OpenAIWire:
     kind = "openai"
     path = "/chat/completions"
     too_long: ClassVar = {
-        "message": "This model's maximum context length is 2048 tokens. However, you requested 6099 tokens (6035 in the "
-        "messages, 64 in the completion).",
+        "message": "This model's maximum context length is 2048 tokens. However, you requested 6099 tokens (6035 in "
+        "the messages, 64 in the completion).",
         "code": "context_length_exceeded",
     }
 
