@@ -70,7 +70,7 @@ def _applied(job: Job) -> list[Outcome]:
 
 def _disk(job: Job) -> int:
     """Return the bytes of the source, the result and all that lies beside it, as they are on disk now."""
-    files = {Path(job.session.path), job.paths.session, job.paths.report}
+    files = {path.resolve() for path in (Path(job.session.path), job.paths.session, job.paths.report)}
     return store.disk_bytes(job.paths.folder) + sum(path.stat().st_size for path in files if path.is_file())
 
 

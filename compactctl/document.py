@@ -14,7 +14,8 @@ import math
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, BinaryIO, Generic, TypeVar
+from functools import lru_cache
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,6 +23,7 @@ from msgspec import Raw, Struct
 from compactctl.findings import Finding
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 COPY_BYTES = 1 << 20
 """How much of a file is held at once while it is copied or hashed."""
@@ -33,7 +35,13 @@ Key = str | int
 Route = tuple[Key, ...]
 
 
-class Place(Struct, frozen=True, order=True):
+@lru_cache(maxsize=4096)
+def _joined(route: Route, keys: Route) -> Route:
+    """Return the longer route. A session has thousands of places and few routes, so places share them."""
+    return route + keys
+
+
+class Place(Struct, frozen=True, order=True, gc=False):
     """A spot in a document: a record (by index, from 0) and a route of keys and indexes to one value in it."""
 
     record: int
@@ -41,7 +49,7 @@ class Place(Struct, frozen=True, order=True):
 
     def at(self, *keys: Key) -> "Place":
         """Return the place that these keys lead to from here."""
-        return Place(self.record, self.route + keys)
+        return Place(self.record, _joined(self.route, keys))
 
 
 class Replace(Struct, frozen=True):
@@ -95,7 +103,7 @@ class Splice(Struct, frozen=True, order=True):
     new: bytes
 
 
-class Record(Struct, Generic[T]):
+class Record(Struct, Generic[T], gc=False):
     """One record as a format meets it: its index, its line from 1, its bytes, and its value decoded.
 
     `value` is None where the record is valid JSON but not of the asked shape (a number, an array, a field
@@ -106,6 +114,28 @@ class Record(Struct, Generic[T]):
     line: int
     size_bytes: int
     value: T | None
+
+
+class Decodes(Protocol[T_co]):
+    """What makes a record's bytes a value: a decoder of msgspec, or several."""
+
+    def decode(self, raw: bytes, /) -> T_co:
+        """Return the value. Raises msgspec.DecodeError: ValidationError where it is JSON of another shape."""
+        ...
+
+
+class FirstFit(Generic[T]):
+    """Decoders of which the first is quick and takes nearly every record; the last takes all of any known shape."""
+
+    def __init__(self, usual: Decodes[T], odd: Decodes[T]) -> None:
+        self._usual = usual
+        self._odd = odd
+
+    def decode(self, raw: bytes, /) -> T:
+        try:
+            return self._usual.decode(raw)
+        except msgspec.ValidationError:
+            return self._odd.decode(raw)
 
 
 class Document:
@@ -134,7 +164,7 @@ class Document:
 
     # reading -----------------------------------------------------------------------------------
 
-    def records(self, decoder: "msgspec.json.Decoder[T]") -> Iterator[Record[T]]:
+    def records(self, decoder: Decodes[T]) -> Iterator[Record[T]]:
         """Yield every record in file order, decoded by `decoder`, in bounded memory.
 
         Damage is noted in `findings`, with its line; it never raises and never hides what follows it.
@@ -515,7 +545,7 @@ class _Damage:
         return tuple(sorted(self._findings, key=lambda f: f.line or 0))
 
 
-def _shaped(raw: bytes, clean: bytes, decoder: "msgspec.json.Decoder[T]") -> T | None:
+def _shaped(raw: bytes, clean: bytes, decoder: Decodes[T]) -> T | None:
     """Return the value as it stands where the decoder takes it so (sizes are true then), else from its clean JSON."""
     try:
         raw.decode()

@@ -68,6 +68,13 @@ class Spending:
     def has_ceiling(self) -> bool:
         return self._max_input_tokens is not None or self._max_cost_usd is not None
 
+    def words(self) -> str:
+        """Return what was sent so far and what it costs, for a progress bar; "" where nothing was."""
+        if not self.input_tokens:
+            return ""
+        cost = f", ${self.cost_usd:.2f}" if self.cost_usd else ""
+        return f"{self.input_tokens:,} tokens{cost}  "
+
     def take(self, tokens: int, cost_usd: float | None) -> None:
         """Count one request. Raises OverBudget, having counted nothing, where it would go over a ceiling."""
         with self._lock:

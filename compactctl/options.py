@@ -5,8 +5,19 @@ from msgspec import Struct
 from compactctl.settings import Settings
 
 
+class Selection(Struct, frozen=True):
+    """Which of the files found are worked on. Times are of the last change, in nanoseconds since 1970."""
+
+    excluded: tuple[str, ...] = ()
+    """Globs: of a name, or of a path below the folder that was given."""
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """The options of a run. Defaults belong to the command line; these are for tests and steps that need none."""
+
+    selection: Selection = Selection()
 
     format: str | None = None
     """Input format; None: recognised from content."""

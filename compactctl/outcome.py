@@ -212,10 +212,6 @@ class Details(Struct, frozen=True):
     """What `inspect` adds: where the bytes are, what is biggest, what a lower limit would give."""
 
     lines: int
-    modified: str | None
-    """ISO 8601 with offset, UTC; null for standard input."""
-    project: str | None
-    parent_session_id: str | None
     window_used_percent: int
     bytes_by_kind: dict[str, int]
     context_bytes_by_kind: dict[str, int]
@@ -248,6 +244,12 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     format: str | None = None
     agent: str | None = None
     session_id: str | None = None
+    parent_session_id: str | UnsetType | None = UNSET
+    """Of a subagent's session: the one that started it."""
+    project: str | UnsetType | None = UNSET
+    """The short name that a person knows the session's folder by."""
+    modified: str | UnsetType | None = UNSET
+    """ISO 8601 with offset, UTC; null for standard input."""
     model: str | None = None
     status: Status = "read"
     error: Problem | None = None
@@ -291,40 +293,101 @@ class Totals(Struct, kw_only=True):
     exit_code: int
 
 
+class Forecast(Struct):
+    """What a lower limit would spill, over all sessions."""
+
+    sessions: int = 0
+    results: int = 0
+    tokens_saved: int = 0
+
+
+class Tally(Struct):
+    """The sums over the outcomes of a batch, taken as they come, so that none of them has to be kept."""
+
+    sessions: int = 0
+    unread: int = 0
+    """Those that were passed over without a look at what is in them."""
+    spills: int = 0
+    bytes: Bytes = Bytes(0, 0)
+    tokens_before: int = 0
+    tokens_after: int = 0
+    statuses: Counter[str] = msgspec.field(default_factory=Counter)
+    formats: Counter[str] = msgspec.field(default_factory=Counter)
+    exit_codes: Counter[int] = msgspec.field(default_factory=Counter)
+    findings: Counter[str] = msgspec.field(default_factory=Counter)
+    troubled: Counter[str] = msgspec.field(default_factory=Counter)
+    """Sessions that have a finding of a severity."""
+    forecasts: dict[int, Forecast] = msgspec.field(default_factory=dict)
+    """By limit."""
+
+    def add(self, outcome: Outcome) -> None:
+        self.sessions += 1
+        self.unread += outcome.status == "skipped" and outcome.layer2 is UNSET
+        self.statuses[outcome.status] += 1
+        self.formats[outcome.format or "unknown"] += 1
+        self.exit_codes[outcome.exit_code] += 1
+        severities = [finding.severity for finding in outcome.findings]
+        self.findings.update(severities)
+        self.troubled.update(set(severities))
+        if outcome.tokens is not UNSET:
+            self.tokens_before += outcome.tokens.before
+            self.tokens_after += outcome.tokens.after
+        if outcome.bytes is not UNSET and outcome.index in (UNSET, 0):  # a file that holds several counts once
+            own, more = self.bytes, outcome.bytes
+            self.bytes = Bytes(own.before + more.before, own.after + more.after, own.beside + more.beside)
+        if outcome.layer1 is not UNSET:
+            self.spills += len(outcome.layer1.spills)
+        for choice in forecasts(outcome):
+            self._add_forecast(choice)
+
+    def _add_forecast(self, choice: WouldSpill) -> None:
+        total = self.forecasts.setdefault(choice.limit_bytes, Forecast())
+        total.sessions += choice.results > 0
+        total.results += choice.results
+        total.tokens_saved += choice.tokens_saved
+
+
+def forecasts(outcome: Outcome) -> tuple[WouldSpill, ...]:
+    """Return what Layer 1 would do to a session at several limits, where that is known."""
+    return () if outcome.details is UNSET else outcome.details.would_spill
+
+
 class Batch(Struct, kw_only=True):
     """What a command found out about all its inputs. `exit_code` is the highest met."""
 
     command: str
-    outcomes: list[Outcome]
-    not_sessions: list[str]
+    outcomes: list[Outcome] = []
+    """Those that nobody was given as they came."""
+    not_sessions: list[str] = []
     """Files in folders that are no sessions; they do not touch the exit code."""
     problems: list[str] = []
     """Folders that could not be read, links that loop: said on standard error."""
+    notes: list[str] = []
+    """Which session an id stood for: said there, too."""
     exit_code: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+
+    @classmethod
+    def of(cls, command: str, outcomes: Iterable[Outcome]) -> "Batch":
+        """Return a batch of these outcomes, kept."""
+        batch = cls(command=command)
+        for outcome in outcomes:
+            batch.tally.add(outcome)
+            batch.outcomes.append(outcome)
+        return batch
 
     def totals(self) -> Totals:
         """Return the sums over all outcomes."""
-        statuses = Counter(outcome.status for outcome in self.outcomes)
-        severities = Counter(f.severity for outcome in self.outcomes for f in outcome.findings)
-        sized = [outcome.bytes for outcome in self.outcomes if outcome.bytes is not UNSET]
-        counted = [outcome.tokens for outcome in self.outcomes if outcome.tokens is not UNSET]
-        codes = Counter(outcome.exit_code for outcome in self.outcomes)
+        tally = self.tally
         return Totals(
-            sessions=len(self.outcomes),
-            status={status: statuses[status] for status in STATUSES},
-            bytes=Bytes(
-                sum(item.before for item in sized),
-                sum(item.after for item in sized),
-                sum(item.beside for item in sized),
-            ),
-            tokens={
-                "before": sum(item.before for item in counted),
-                "after": sum(item.after for item in counted),
-            },
-            spills=sum(len(o.layer1.spills) for o in self.outcomes if o.layer1 is not UNSET),
-            findings={severity: severities[severity] for severity in SEVERITIES},
+            sessions=tally.sessions,
+            status={status: tally.statuses[status] for status in STATUSES},
+            bytes=tally.bytes,
+            tokens={"before": tally.tokens_before, "after": tally.tokens_after},
+            spills=tally.spills,
+            findings={severity: tally.findings[severity] for severity in SEVERITIES},
             not_sessions=len(self.not_sessions),
-            exit_codes={str(code): count for code, count in sorted(codes.items())},
+            exit_codes={str(code): count for code, count in sorted(tally.exit_codes.items())},
             exit_code=self.exit_code,
         )
 

@@ -4,19 +4,22 @@ One session's failure is an outcome. Only wrong usage is raised, and only before
 """
 
 import contextlib
+import itertools
+import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
 import msgspec
-from msgspec import UNSET, Struct
 
-from compactctl import apply, desk, inputs, layer2, prices, store, undo, views
+from compactctl import agents, apply, desk, errand, inputs, layer2, store, undo, views
+from compactctl.errand import Approve, Errand
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -24,7 +27,6 @@ from compactctl.errors import (
     Interrupted,
     NoSession,
     NotFound,
-    OutputCollision,
     UnknownFormat,
     Unreadable,
     UsageError,
@@ -32,35 +34,17 @@ from compactctl.errors import (
 from compactctl.inputs import Input, Inputs
 from compactctl.job import IN_PLACE, target_tokens
 from compactctl.options import Options
-from compactctl.outcome import Batch, Outcome, PriceNote, Problem
-from compactctl.providers.interface import ProviderUsage
-from compactctl.redact import redact
+from compactctl.outcome import Batch, Outcome, Problem
+from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened
 
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which."""
 
 OnOutcome = Callable[[Outcome], None]
-"""Given each outcome as it is known, in the order of the inputs."""
+"""Given each outcome as it is known, in the order of the inputs; the batch then keeps none."""
 
 Work = Callable[[Input, Options], list[Outcome]]
-
-
-class Errand(Struct, frozen=True):
-    """What is about to be sent to a provider, before the first request."""
-
-    sessions: int
-    tokens: int
-    """About, by our own estimate."""
-    writer: str
-    address: str
-    is_remote: bool
-    price: PriceNote | None
-    """About, with an answer of usual length for each."""
-
-
-Approve = Callable[[Errand], bool]
-"""Told before the first request; what it returns says whether to go on."""
 
 ESTIMATE_ENDING = ".estimate.json"
 
@@ -69,15 +53,11 @@ def _quiet(done: int, total: int, path: str) -> None:
     pass
 
 
-def _unheard(outcome: Outcome) -> None:
-    pass
-
-
-def _go(errand: Errand) -> bool:
+def _go(told: Errand) -> bool:
     return True
 
 
-# the commands -------------------------------------------------------------------------------
+# the commands ------------------------------------------------------------------------------------
 
 
 def inspect(
@@ -85,10 +65,10 @@ def inspect(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
+    on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Return what is in each session, how full it is, and what Layer 1 would save."""
-    return _batch("inspect", inputs.find(paths), _inspect_one, options, jobs, progress, on_outcome)
+    return _batch("inspect", _found(paths, options), _inspect_one, options, jobs, progress, on_outcome)
 
 
 def estimate(
@@ -96,12 +76,12 @@ def estimate(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
+    on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Return each session's tokens by estimator; with `apply`, also write them beside the session."""
-    found = inputs.find(paths)
+    found = _found(paths, options)
     if options.apply:
-        _require_places(paths, found, options, lambda item: _estimate_path(item, options))
+        _require_places(paths, found, options, lambda item: [_estimate_path(item, options)])
     return _batch("estimate", found, _estimate_one, options, jobs, progress, on_outcome)
 
 
@@ -110,22 +90,11 @@ def spill(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
+    on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Plan Layer 1 for each session; with `apply`, write the compacted sessions."""
     found = _found_to_shrink(paths, options)
     return _batch("spill", found, _spill_one, options, jobs, progress, on_outcome)
-
-
-def _found_to_shrink(paths: Sequence[str], options: Options) -> Inputs:
-    """Return the files to work on. Raises UsageError where the options do not go together or an output has no place."""
-    if options.target is not None:
-        target_tokens(options.target, window_tokens=0)
-    if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
-        raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
-    found = inputs.find(paths)
-    _require_places(paths if options.apply else (), found, options, lambda item: _output(item, options).session)
-    return found
 
 
 def summarize(
@@ -133,8 +102,7 @@ def summarize(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
-    *,
+    on_outcome: OnOutcome | None = None,
     approve: Approve = _go,
 ) -> Batch:
     """Have each session's older part summarised, whatever its water level; without `apply`, say what would be done."""
@@ -146,8 +114,7 @@ def compact(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
-    *,
+    on_outcome: OnOutcome | None = None,
     approve: Approve = _go,
 ) -> Batch:
     """Spill, and have a session summarised where it is still at its threshold; without `apply`, say what would be."""
@@ -159,11 +126,11 @@ def restore(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
+    on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Give back the original of each compacted session; without `apply`, say only what would be written."""
-    found = inputs.find(paths, own_outputs=True)
-    _require_places(paths, found, options, lambda item: inputs.output_folder(item, options.out) / item.path)
+    found = _found(paths, options, own_outputs=True)
+    _require_places(paths, found, options, lambda item: [_restored(item, options)])
     return _batch("restore", found, _restore_one, options, jobs, progress, on_outcome)
 
 
@@ -172,14 +139,30 @@ def verify(
     options: Options,
     jobs: int = 1,
     progress: Progress = _quiet,
-    on_outcome: OnOutcome = _unheard,
+    on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Return whether each compacted session is whole."""
-    found = inputs.find(paths, own_outputs=True)
+    found = _found(paths, options, own_outputs=True)
     return _batch("verify", found, _verify_one, options, jobs, progress, on_outcome)
 
 
+def _found(paths: Sequence[str], options: Options, *, own_outputs: bool = False) -> Inputs:
+    folders = agents.folders(os.environ, os.path.expanduser("~"))
+    return inputs.find(paths, options.selection, own_outputs=own_outputs, agent_folders=folders)
+
+
 # one file ----------------------------------------------------------------------------------------
+
+
+def _found_to_shrink(paths: Sequence[str], options: Options) -> Inputs:
+    """Return the files to work on. Raises UsageError where the options do not go together or an output has no place."""
+    if options.target is not None:
+        target_tokens(options.target, window_tokens=0)
+    if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
+        raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
+    found = _found(paths, options)
+    _require_places(paths if options.apply else (), found, options, lambda item: _spilled(item, options))
+    return found
 
 
 def _inspect_one(item: Input, options: Options) -> list[Outcome]:
@@ -212,7 +195,7 @@ def _estimate_path(item: Input, options: Options) -> Path:
 
 
 def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
-    batch = Batch(command="estimate", outcomes=outcomes, not_sessions=[])
+    batch = Batch.of("estimate", outcomes)
     store.write_whole(path, [msgspec.json.format(msgspec.json.encode(batch.document()), indent=2), b"\n"])
     for made in outcomes:
         made.status = "applied"
@@ -224,69 +207,57 @@ def _spill_one(item: Input, options: Options) -> list[Outcome]:
         return apply.spill(session, options, _output(item, options))
 
 
-# Layer 2 -----------------------------------------------------------------------------------------
-
-
 def _layer2(
     command: str,
     paths: Sequence[str],
     options: Options,
     jobs: int,
     progress: Progress,
-    on_outcome: OnOutcome,
+    on_outcome: OnOutcome | None,
     approve: Approve,
 ) -> Batch:
-    """Run one of the commands that ask a provider; its sessions share what is in `desk`, so they share a process."""
+    """Run one of the commands that have summaries written; its sessions share a desk, so they share a process."""
     found = _found_to_shrink(paths, options)
     shared = desk.make(options)
     if options.apply and not shared.asks_nobody:
-        errand = _errand(command, found, options, shared)
-        if errand.sessions and not approve(errand):
+        told = errand.make([_due_tokens(item, options, command, shared) for item in found.files], shared)
+        if told.sessions and not approve(told):
             raise Interrupted("nothing was sent and nothing was written")
 
     def one(item: Input, options: Options) -> list[Outcome]:
         with opened(item.path, options.format) as session:
             return layer2.work(session, options, _output(item, options), command, shared)
 
-    def told(done: int, total: int, path: str) -> None:
-        progress(done, total, _with_spending(path, shared))
+    def with_spending(done: int, total: int, path: str) -> None:
+        progress(done, total, f"{shared.spending.words()}{path}")
 
-    return _batch(command, found, one, options, jobs, told, on_outcome, threads=True)
-
-
-def _with_spending(path: str, shared: desk.Desk) -> str:
-    spent = shared.spending
-    if not spent.input_tokens:
-        return path
-    cost = f", ${spent.cost_usd:.2f}" if spent.cost_usd else ""
-    return f"{os.path.basename(path)[-12:]} {spent.input_tokens:,} tokens{cost}"
+    return _batch(command, found, one, options, jobs, with_spending, on_outcome, threads=True)
 
 
-def _errand(command: str, found: Inputs, options: Options, shared: desk.Desk) -> Errand:
-    """Return what a run will send, told from the sessions themselves; what can't be read sends nothing."""
-    amounts = []
-    for item in found.files:
-        if item.path == STANDARD_INPUT:
-            continue
-        with contextlib.suppress(CompactctlError), opened(item.path, options.format) as session:
-            amounts.append(layer2.due_tokens(session, options, _output(item, options), command, shared))
-    tokens = [amount for amount in amounts if amount]
-    provider = shared.provider
-    answers = options.settings.layer2.summary_reserve_tokens // 4 * len(tokens)
-    return Errand(
-        sessions=len(tokens),
-        tokens=sum(tokens),
-        writer=shared.writer,
-        address=redact(provider.address).text,
-        is_remote=provider.is_remote,
-        price=prices.price(provider.model, ProviderUsage(sum(tokens), answers)),
-    )
+def _due_tokens(item: Input, options: Options, command: str, shared: desk.Desk) -> int:
+    """Return about how many tokens a file will send; 0 for one that can't be read, or read twice."""
+    if item.path == STANDARD_INPUT:
+        return 0
+    with contextlib.suppress(CompactctlError), opened(item.path, options.format) as session:
+        return layer2.due_tokens(session, options, _output(item, options), command, shared)
+    return 0
 
 
 def _output(item: Input, options: Options) -> store.Paths:
     if options.place == IN_PLACE:
         return store.own_paths(Path(os.path.realpath(item.path)))
     return store.output_paths(Path(item.relative).name, inputs.output_folder(item, options.out))
+
+
+def _spilled(item: Input, options: Options) -> list[Path]:
+    made = _output(item, options)
+    return [made.session, made.folder]
+
+
+def _restored(item: Input, options: Options) -> Path:
+    if options.place == IN_PLACE:
+        return Path(item.path)
+    return inputs.output_folder(item, options.out) / store.own_paths(Path(item.path)).restored.name
 
 
 def _restore_one(item: Input, options: Options) -> list[Outcome]:
@@ -300,16 +271,15 @@ def _verify_one(item: Input, options: Options) -> list[Outcome]:
 # the batch ---------------------------------------------------------------------------------------
 
 
-def _require_places(paths: Sequence[str], found: Inputs, options: Options, place: Callable[[Input], Path]) -> None:
-    """Raise UsageError where an output has no place, OutputCollision where two inputs would write the same one."""
+def _require_places(
+    paths: Sequence[str], found: Inputs, options: Options, written: Callable[[Input], Sequence[Path]]
+) -> None:
+    """Raise UsageError where an output has no place, OutputCollision where it is another one's."""
     if STANDARD_INPUT in paths and options.out is None:
         raise UsageError("standard input has no place of its own: say where the output goes with --out DIR")
-    taken: dict[str, str] = {}
+    places = Places()
     for item in found.files:
-        target = os.path.abspath(place(item))
-        if target in taken:
-            raise OutputCollision(f"{taken[target]} and {item.path} would both write {target}; nothing was written")
-        taken[target] = item.path
+        places.take(item.path, [str(path) for path in written(item)])
 
 
 def _batch(
@@ -319,46 +289,87 @@ def _batch(
     options: Options,
     jobs: int,
     progress: Progress,
-    on_outcome: OnOutcome,
+    on_outcome: OnOutcome | None,
     *,
     threads: bool = False,
 ) -> Batch:
-    batch = Batch(command=command, outcomes=[], not_sessions=[], problems=list(found.problems))
+    batch = Batch(command=command, problems=list(found.problems), notes=list(found.notes))
+    taker = _Taker(batch, len(found.files), progress, on_outcome or batch.outcomes.append)
     for path, error in found.errors:
-        _take(batch, [_failed(path, error)], on_outcome)
-    total = len(found.files)
+        taker.take([_failed(path, error)])
     with contextlib.closing(_worked(found.files, work, options, jobs, threads)) as worked:
-        for done, (item, outcomes) in enumerate(worked, start=1):
-            if outcomes is None:
-                batch.not_sessions.append(item.path)
-            else:
-                _take(batch, outcomes, on_outcome)
-            progress(done, total, item.path)
-    codes = [outcome.exit_code for outcome in batch.outcomes]
-    if all(outcome.status == "skipped" and outcome.layer2 is UNSET for outcome in batch.outcomes):
-        _nothing_found(batch, options)
-    batch.exit_code = max([batch.exit_code, *codes])
+        try:
+            for item, outcomes in worked:
+                taker.done(item, outcomes)
+        except KeyboardInterrupt:
+            for item, outcomes in _finished(worked):
+                taker.done(item, outcomes)
+            taker.interrupted()
+            return batch
+    if batch.tally.sessions == batch.tally.unread:
+        _nothing_found(batch, found.left_out, options)
+    batch.exit_code = max([batch.exit_code, *batch.tally.exit_codes])
     return batch
 
 
-def _nothing_found(batch: Batch, options: Options) -> None:
+class _Taker:
+    """Takes what comes of each file: counts it, hands it on, and tells how far the batch is."""
+
+    def __init__(self, batch: Batch, total: int, progress: Progress, on_outcome: OnOutcome) -> None:
+        self._batch = batch
+        self._done = 0
+        self._total = total
+        self._progress = progress
+        self._on_outcome = on_outcome
+
+    def done(self, item: Input, outcomes: list[Outcome] | None) -> None:
+        if outcomes is None:
+            self._batch.not_sessions.append(item.path)
+        else:
+            self.take(outcomes)
+        self._done += 1
+        self._progress(self._done, self._total, item.path)
+
+    def take(self, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            self._batch.tally.add(outcome)
+            self._on_outcome(outcome)
+
+    def interrupted(self) -> None:
+        """Say how far it came; what was written is right, and found to be so by the next run."""
+        far = f"stopped after {self._done:,} of {self._total:,} files"
+        self._batch.problems.append(f"{far}; the same command again goes on from there")
+        self._batch.exit_code = Interrupted.exit_code
+
+
+def _nothing_found(batch: Batch, left_out: int, options: Options) -> None:
     if options.allow_empty:
         return
     batch.exit_code = NoSession.exit_code
-    looked = len(batch.not_sessions)
-    batch.problems.append(f"no session found ({looked} files are not sessions)" if looked else "no session found")
+    others = len(batch.not_sessions)
+    looked = [f"{others} files are not sessions"] if others else []
+    looked += [f"{left_out} were left out by --exclude, --since or --until"] if left_out else []
+    batch.problems.append("no session found" + (f" ({', '.join(looked)})" if looked else ""))
 
 
-def _take(batch: Batch, outcomes: list[Outcome], on_outcome: OnOutcome) -> None:
-    batch.outcomes += outcomes
-    for outcome in outcomes:
-        on_outcome(outcome)
+MOST_WAITING = 64
+"""How many bundles are handed to the workers ahead of what was taken from them: no more outcomes than that pile up."""
+
+BUNDLE_FILES, BUNDLE_BYTES = 16, 1_000_000
+"""What a worker is given at once: handing over costs as much as reading a small file."""
+
+STOPPING_S = 2.0
+"""How long workers may go on after an interrupt that did not reach them themselves."""
+
+Done = tuple[Input, list[Outcome] | None]
+"""A file and what came of it; None for a file in a folder that is no session."""
+
+Packed = bytes | list[list[Outcome] | None]
+"""What a worker hands over: outcomes in msgpack, twenty times as fast as pickled, where their text allows it."""
 
 
-def _worked(
-    files: Sequence[Input], work: Work, options: Options, jobs: int, threads: bool
-) -> Generator[tuple[Input, list[Outcome] | None]]:
-    """Yield each file with its outcomes, in the order given; None for a file in a folder that is no session.
+def _worked(files: Sequence[Input], work: Work, options: Options, jobs: int, threads: bool) -> Generator[Done]:
+    """Yield each file with its outcomes, in the order given. An interrupt is raised after all that was finished.
 
     Several at once go to processes of their own, or to `threads` where they wait for others and share what they know.
     """
@@ -370,44 +381,121 @@ def _worked(
     if threads:
         yield from _threaded(files, one, jobs)
         return
+    bundles = _bundles(files, jobs)
     with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
-        futures = [pool.submit(_interruptible, one, item) for item in files]
+        waiting: deque[tuple[list[Input], Future[Packed]]] = deque()
+        ready: deque[Done] = deque()
         try:
-            for item, future in zip(files, futures, strict=True):
-                try:
-                    yield item, future.result()
-                except BrokenProcessPool:
-                    yield item, [_failed(item.path, Bug(f"{item.path}: its worker process was killed"))]
+            while True:
+                for bundle in itertools.islice(bundles, MOST_WAITING - len(waiting)):
+                    waiting.append((bundle, pool.submit(_worked_off, one, bundle)))
+                if not waiting:
+                    return
+                bundle, outcomes = waiting[0][0], _unpacked(*waiting[0])
+                waiting.popleft()
+                ready.extend(zip(bundle, outcomes, strict=False))
+                while ready:
+                    yield ready.popleft()
+                if len(outcomes) < len(bundle):
+                    raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            _stop(pool, [future for _, future in waiting])
+            yield from ready
+            for bundle, future in waiting:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    yield from zip(bundle, _unpacked(bundle, future), strict=False)
+            raise
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _threaded(
-    files: Sequence[Input], one: Callable[[Input], list[Outcome] | None], jobs: int
-) -> Generator[tuple[Input, list[Outcome] | None]]:
+def _threaded(files: Sequence[Input], one: Callable[[Input], list[Outcome] | None], jobs: int) -> Generator[Done]:
+    """Yield what threads make of the files. After an interrupt none of them starts another one."""
     with ThreadPoolExecutor(min(jobs, len(files))) as pool:
         futures = [pool.submit(one, item) for item in files]
+        taken = 0
         try:
             for item, future in zip(files, futures, strict=True):
-                yield item, future.result()
+                outcomes = future.result()
+                taken += 1
+                yield item, outcomes
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)
+            for item, future in list(zip(files, futures, strict=True))[taken:]:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    yield item, future.result()
+            raise
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _bundles(files: Sequence[Input], jobs: int) -> Iterator[list[Input]]:
+    """Yield the files in bundles: small ones together, but so few that every worker has some."""
+    most_files = max(1, min(BUNDLE_FILES, len(files) // (jobs * 4)))
+    bundle: list[Input] = []
+    size_bytes = 0
+    for item in files:
+        if bundle and (len(bundle) >= most_files or size_bytes + item.size_bytes > BUNDLE_BYTES):
+            yield bundle
+            bundle, size_bytes = [], 0
+        bundle.append(item)
+        size_bytes += item.size_bytes
+    yield bundle
+
+
+def _worked_off(one: Callable[[Input], list[Outcome] | None], bundle: list[Input]) -> Packed:
+    """Work on some files in a worker. An interrupt ends it at once; what was done by then is handed over."""
+    outcomes: list[list[Outcome] | None] = []
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for item in bundle:
+                outcomes.append(one(item))  # noqa: PERF401 (an interrupt leaves those before it)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return msgspec.msgpack.encode(outcomes)
+    except (UnicodeEncodeError, OverflowError):  # the name of a file may be no Unicode, a number beyond 64 bits
+        return outcomes
+
+
+_UNPACK = msgspec.msgpack.Decoder(list[list[Outcome] | None])
+
+
+def _unpacked(bundle: Sequence[Input], future: "Future[Packed]") -> list[list[Outcome] | None]:
+    """Return the outcomes of a bundle; of fewer files than it has where an interrupt came."""
+    try:
+        packed = future.result()
+    except BrokenProcessPool:
+        return [[_failed(item.path, Bug(f"{item.path}: its worker process was killed"))] for item in bundle]
+    return _UNPACK.decode(packed) if isinstance(packed, bytes) else packed
+
+
+def _stop(pool: ProcessPoolExecutor, futures: "Sequence[Future[Packed]]") -> None:
+    """Start nothing more, and end what is running: at once where the interrupt has reached it, else soon."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    running = [future for future in futures if not future.done()]
+    if wait(running, STOPPING_S).not_done:
+        for process in multiprocessing.active_children():
+            with contextlib.suppress(OSError, TypeError):
+                os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]
+        wait(running, STOPPING_S)
+
+
+def _finished(worked: Generator[Done]) -> Generator[Done]:
+    """Yield what was finished when an interrupt came, whether it came to the generator or to who reads it."""
+    try:
+        yield worked.throw(KeyboardInterrupt())
+        yield from worked
+    except KeyboardInterrupt:
+        return
 
 
 def _ignore_interrupts() -> None:
     """Leave it to the main process to say that it was interrupted: a worker that waits has nothing to say."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _interruptible(one: Callable[[Input], list[Outcome] | None], item: Input) -> list[Outcome] | None:
-    """Work on one file in a worker; an interrupt ends it at once, and is handed to the main process as its result."""
-    try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        return one(item)
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:

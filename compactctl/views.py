@@ -82,6 +82,9 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
         format=transcript.format,
         agent=transcript.agent,
         session_id=transcript.session_id,
+        parent_session_id=transcript.parent_session_id,
+        project=project(transcript, session.path),
+        modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
         model=transcript.model,
         messages=len(transcript.messages),
         rounds=len(rounds(transcript.messages)),
@@ -131,9 +134,6 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
     transcript, measured = sized.transcript, sized.measured
     return Details(
         lines=session.document.line_count,
-        modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
-        project=project(transcript, session.path),
-        parent_session_id=transcript.parent_session_id,
         window_used_percent=round(100 * measured.tokens / measured.window.tokens) if measured.window.tokens else 0,
         bytes_by_kind=dict(transcript.bytes_by_kind),
         context_bytes_by_kind=context_bytes(transcript.messages),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from compactctl import run
+from compactctl.errors import OutputCollision
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.big_chat import big_chat, call, text
@@ -343,7 +344,7 @@ def test_out_keeps_relative_paths_and_collisions_are_refused_before_anything_is_
     options = msgspec.structs.replace(APPLY, out=str(out))
     batch = run.spill([str(tmp_path / "a"), str(tmp_path / "b" / "s.jsonl")], Options(apply=True))
     assert [outcome.status for outcome in batch.outcomes] == ["applied", "applied"]
-    with pytest.raises(run.OutputCollision):
+    with pytest.raises(OutputCollision):
         run.spill([str(tmp_path / "a" / "s.jsonl"), str(tmp_path / "b" / "s.jsonl")], options)
     assert not out.exists()
     run.spill([str(tmp_path)], options)

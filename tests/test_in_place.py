@@ -53,6 +53,7 @@ def test_the_original_is_kept_whole_and_the_session_keeps_mode_and_time(tmp_path
     os.utime(path, ns=(1_700_000_000_000_000_000, 1_700_000_000_123_456_789))
     outcome = spill(path, backup=backup)
     assert (outcome.status, outcome.output.session) == ("applied", str(path))
+    assert outcome.disk.before == len(source)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert path.stat().st_mtime_ns == 1_700_000_000_123_456_789
     assert path.stat().st_size < len(source) / 10
@@ -187,9 +188,10 @@ def test_a_backup_folder_elsewhere_is_used_and_found_again(tmp_path, write_sessi
 
 def test_a_link_to_a_session_stays_a_link(tmp_path, write_session):
     path = write_session(big_chat(), folder=tmp_path / "real")
+    size = path.stat().st_size
     link = tmp_path / "link.jsonl"
     link.symlink_to(path)
-    spill(link)
+    assert spill(link).disk.before == size
     assert link.is_symlink()
     assert path.stat().st_size < 20_000
 

@@ -9,19 +9,22 @@ import typer
 
 from compactctl.cli import options as opt
 from compactctl.cli import streams
-from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking, Writing
+from compactctl.cli.groups import Finding, Listing, Reading, Setting, Showing, Shrinking, Writing
 from compactctl.errors import UsageError, WriteError
 
 if TYPE_CHECKING:
+    from compactctl.cli.shelf import Shelf
     from compactctl.config import Config
-    from compactctl.options import Options
+    from compactctl.options import Options, Selection
     from compactctl.outcome import Batch, Outcome
+    from compactctl.outputs import Printer, View
 
 
 def execute(
     command: str,
     paths: list[str],
     finding: Finding,
+    listing: Listing,
     shown: Showing,
     *,
     reading: Reading | None = None,
@@ -49,32 +52,114 @@ def execute(
         shown,
         discard_new=discard_new,
     )
+    view = _view(command, listing, shown)
     output = outputs.load(shown.output)
-    progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
-
-    def on_outcome(outcome: "Outcome") -> None:
-        text = output.outcome(outcome)
-        if text:
-            progress.clear()
-            print_result(text, output.ENCODING)
-
+    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown)
     work: Callable[..., Batch] = getattr(run, command)
     try:
-        batch = work(paths, options, sessions_at_once, progress, on_outcome)
+        batch = work(paths, options, sessions_at_once, printed.progress, printed.outcome)
     finally:
-        progress.clear()
-    _say(batch, config, shown)
-    view = outputs.View(
-        color=streams.has_color(shown.color, os.environ),
-        terminal=streams.is_terminal(sys.stdout),
-        verbose=shown.verbose,
-        command_line=_applying(sys.argv[1:]),
-    )
+        printed.progress.clear()
+    printed.say(batch, config)
     try:
-        print_result(output.batch(batch, view), output.ENCODING)
+        printed.end(batch)
     except streams.ClosedPipe:
         streams.abandon()
     raise typer.Exit(batch.exit_code)
+
+
+def _view(command: str, listing: Listing, shown: Showing) -> "View":
+    from compactctl.cli.shelf import SORTS, USUAL_SORTS
+    from compactctl.outputs import View
+
+    is_terminal = streams.is_terminal(sys.stdout)
+    usual = USUAL_SORTS.get(command, "") if is_terminal and shown.output == "table" else ""
+    return View(
+        color=streams.has_color(shown.color, os.environ),
+        terminal=is_terminal,
+        verbose=shown.verbose,
+        command_line=_applying(sys.argv[1:]),
+        sort=usual if listing.sort is None else opt.one_of(listing.sort, SORTS, "--sort"),
+    )
+
+
+def _shelf(view: "View", listing: Listing, shown: Showing) -> "Shelf | None":
+    """Return what keeps the outcomes until the end; None where all are shown as they come."""
+    from compactctl.cli.shelf import USUAL_LIMIT, Shelf
+
+    if listing.show_all and listing.limit is not None:
+        raise UsageError("--all and --limit: choose one")
+    limit = opt.limit(listing.limit)
+    if limit is None and view.terminal and shown.output == "table" and not listing.show_all:
+        limit = USUAL_LIMIT
+    return Shelf(view.sort or None, limit) if view.sort or limit else None
+
+
+ERRORS_SAID = 20
+"""How many failed sessions are told one by one, so that what matters does not scroll away."""
+
+
+class _Printed:
+    """One batch on its way to the two streams: each outcome as it comes, the rest at the end."""
+
+    def __init__(self, printer: "Printer", encoding: str | None, shelf: "Shelf | None", shown: Showing) -> None:
+        self.progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
+        self._printer = printer
+        self._encoding = encoding
+        self._shelf = shelf
+        self._shown = shown
+        self._failed = 0
+
+    def outcome(self, outcome: "Outcome") -> None:
+        """Take an outcome: an error is said at once, and it is printed unless it has to wait."""
+        if outcome.status == "failed":
+            self._say_error(outcome)
+        if self._shelf is None:
+            self._print(self._printer.outcome(outcome))
+        else:
+            self._shelf.add(outcome)
+
+    def end(self, batch: "Batch") -> None:
+        """Print what had to wait, and the totals."""
+        for outcome in self._shelf or ():
+            self._print(self._printer.outcome(outcome))
+        self._print(self._printer.end(batch))
+
+    def _print(self, text: str) -> None:
+        if text:
+            self.progress.clear()
+            print_result(text, self._encoding)
+
+    def _say_error(self, outcome: "Outcome") -> None:
+        from compactctl.outputs.safe import visible
+
+        self._failed += 1
+        if self._failed > ERRORS_SAID and not self._shown.verbose:
+            return
+        self.progress.clear()
+        streams.say(f"error: {visible(said(outcome))}")
+        if self._shown.debug and outcome.traceback:
+            streams.say("\n".join(visible(line) for line in outcome.traceback.splitlines()))
+
+    def say(self, batch: "Batch", config: "Config | None") -> None:
+        """Say on standard error, unless quiet, what deserves a look besides what failed."""
+        from compactctl.outputs.safe import visible
+
+        if self._failed > ERRORS_SAID and not self._shown.verbose:
+            streams.say(f"and {self._failed - ERRORS_SAID:,} more errors (-v says them all, -o json has them)")
+        stopped = batch.exit_code != 0 and not self._failed
+        for problem in batch.problems if stopped or not self._shown.quiet else ():
+            streams.say(f"{'error' if stopped else 'warning'}: {visible(problem)}")
+        if self._shown.quiet:
+            return
+        for note in batch.notes:
+            streams.say(f"note: {visible(note)}")
+        if not self._shown.verbose:
+            return
+        for file in config.files if config else ():
+            streams.say(f"settings from the {file.source}: {visible(file.path)}")
+        for path in batch.not_sessions:
+            streams.say(f"not a session: {visible(path)}")
 
 
 def print_result(text: str, encoding: str | None) -> None:
@@ -114,6 +199,7 @@ def _options(
 
     opt.one_of(reading.from_format, ["auto", *FORMATS], "format")
     return Options(
+        selection=_selection(finding),
         format=None if reading.from_format == "auto" else reading.from_format,
         estimator=reading.estimator,
         anchored=reading.anchored,
@@ -134,6 +220,15 @@ def _options(
     )
 
 
+def _selection(finding: Finding) -> "Selection":
+    from compactctl.options import Selection
+
+    since, until = opt.since_ns(finding.since), opt.until_ns(finding.until)
+    if since is not None and until is not None and since > until:
+        raise UsageError(f"--since {finding.since} is after --until {finding.until}: no time is both")
+    return Selection(tuple(pattern.rstrip("/") for pattern in finding.exclude or ()), since, until)
+
+
 def _place(shrinking: Shrinking) -> str:
     if shrinking.in_place and shrinking.new_session:
         raise UsageError("--in-place and --new-session: choose one")
@@ -146,27 +241,6 @@ def _check(shrinking: Shrinking, writing: Writing) -> bool:
     if shrinking.check and writing.apply:
         raise UsageError("--check changes nothing, --apply writes: choose one")
     return shrinking.check
-
-
-def _say(batch: "Batch", config: "Config | None", shown: Showing) -> None:
-    """Say on standard error what failed and, unless quiet, what else deserves a look."""
-    from compactctl.outputs.safe import visible
-
-    failed = [outcome for outcome in batch.outcomes if outcome.status == "failed"]
-    for outcome in failed:
-        streams.say(f"error: {visible(said(outcome))}")
-        if shown.debug and outcome.traceback:
-            streams.say("\n".join(visible(line) for line in outcome.traceback.splitlines()))
-    stopped = batch.exit_code != 0 and not failed
-    for problem in batch.problems if stopped or not shown.quiet else ():
-        streams.say(f"{'error' if stopped else 'warning'}: {visible(problem)}")
-    if shown.quiet:
-        return
-    if shown.verbose:
-        for file in config.files if config else ():
-            streams.say(f"settings from the {file.source}: {visible(file.path)}")
-        for path in batch.not_sessions:
-            streams.say(f"not a session: {visible(path)}")
 
 
 def said(outcome: "Outcome") -> str:

@@ -8,7 +8,7 @@ import typer
 from compactctl import __version__
 from compactctl.cli import options as opt
 from compactctl.cli.batch import execute, load_config, print_result
-from compactctl.cli.groups import Finding, Reading, Setting, Showing, Shrinking, Undoing, Writing, spread
+from compactctl.cli.groups import Finding, Listing, Reading, Setting, Showing, Shrinking, Undoing, Writing, spread
 from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -50,35 +50,43 @@ def root(
 
 
 @_command(LOOK, "what is in a session, how full its context is, what could be saved")
-def inspect(paths: opt.Paths, reading: Reading, setting: Setting, finding: Finding, showing: Showing) -> None:
+def inspect(
+    paths: opt.Paths, reading: Reading, setting: Setting, finding: Finding, listing: Listing, showing: Showing
+) -> None:
     """Show what is in each session: format, model and messages, how full its context is and how that is known,
     where the bytes are, the biggest tool results, what Layer 1 would spill, and what is damaged. Reads only.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
-    execute("inspect", paths, finding, showing, reading=reading, setting=setting)
+    execute("inspect", paths, finding, listing, showing, reading=reading, setting=setting)
 
 
 @_command(LOOK, "tokens by estimator, beside what the provider recorded")
 def estimate(
-    paths: opt.Paths, writing: Writing, reading: Reading, setting: Setting, finding: Finding, showing: Showing
+    paths: opt.Paths,
+    writing: Writing,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
 ) -> None:
     """Count the tokens that the model would see if the session were resumed, by each estimator, beside the usage
     that the provider recorded. With --apply the figures are also written to STEM.estimate.json.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
-    execute("estimate", paths, finding, showing, reading=reading, setting=setting, writing=writing)
+    execute("estimate", paths, finding, listing, showing, reading=reading, setting=setting, writing=writing)
 
 
 @_command(LOOK, "is a compacted session whole")
-def verify(paths: opt.Paths, finding: Finding, showing: Showing) -> None:
+def verify(paths: opt.Paths, finding: Finding, listing: Listing, showing: Showing) -> None:
     """Check that a compacted session is whole: no problem that its source lacked, every spilled file there with
     its hash, nothing lost, and a second run finds nothing to do. Reads only; exits with 1 where something is wrong.
 
     PATH is a compacted session (STEM.compacted.jsonl), or a folder that is searched for them.
     """
-    execute("verify", paths, finding, showing)
+    execute("verify", paths, finding, listing, showing)
 
 
 @_command(SMALLER, "move big tool results to files and leave previews")
@@ -89,6 +97,7 @@ def spill(
     reading: Reading,
     setting: Setting,
     finding: Finding,
+    listing: Listing,
     showing: Showing,
 ) -> None:
     """Layer 1: move tool results over a limit to files of their own and leave a preview with the path. Shows the
@@ -98,11 +107,21 @@ def spill(
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
     (--apply then needs --out).
     """
-    execute("spill", paths, finding, showing, reading=reading, setting=setting, writing=writing, shrinking=shrinking)
+    execute(
+        "spill",
+        paths,
+        finding,
+        listing,
+        showing,
+        reading=reading,
+        setting=setting,
+        writing=writing,
+        shrinking=shrinking,
+    )
 
 
 @_command(UNDO, "the original, byte for byte")
-def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, showing: Showing) -> None:
+def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, listing: Listing, showing: Showing) -> None:
     """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
     the last byte. Writes; --dry-run only checks that it would succeed. With --in-place the newest compaction in place
     is undone.
@@ -111,7 +130,16 @@ def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, showing: Showi
     is searched for them.
     """
     writing, shrinking = Writing(undoing.apply, undoing.out), Shrinking(in_place=undoing.in_place)
-    execute("restore", paths, finding, showing, writing=writing, shrinking=shrinking, discard_new=undoing.discard_new)
+    execute(
+        "restore",
+        paths,
+        finding,
+        listing,
+        showing,
+        writing=writing,
+        shrinking=shrinking,
+        discard_new=undoing.discard_new,
+    )
 
 
 @_command(ALSO, "every setting, its value and where that comes from")

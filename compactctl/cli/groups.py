@@ -67,8 +67,20 @@ class Setting:
 class Finding:
     """Which sessions, and how many at once."""
 
+    exclude: opt.Exclude = None
+    since: opt.Since = None
+    until: opt.Until = None
     jobs: opt.Jobs = None
     allow_empty: opt.AllowEmpty = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which sessions of many are shown, and in which order."""
+
+    sort: opt.Sort = None
+    limit: opt.Limit = None
+    show_all: opt.All = False
 
 
 @dataclass(frozen=True, slots=True)

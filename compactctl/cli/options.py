@@ -4,6 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -95,6 +96,20 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="One setting, e.g. layer1.single_limit_bytes=20000. Repeatable."),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="GLOB",
+        help="Leave out files and folders of this name or path, e.g. subagents. Repeatable.",
+    ),
+]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="DATE", help="Only sessions changed on that day or later (UTC).")
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="DATE", help="Only sessions changed on that day or before (UTC).")
+]
 Jobs = Annotated[
     str | None,
     typer.Option("-j", "--jobs", metavar="N", help="Sessions worked on at once; default: one a CPU, at most 8."),
@@ -103,6 +118,19 @@ AllowEmpty = Annotated[
     bool,
     typer.Option("--allow-empty", help="Exit with 0, not 3, where no session is found."),
 ]
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="BY",
+        help="size, context, saved, modified or problems, from the most; a terminal has one by default.",
+    ),
+]
+Limit = Annotated[
+    str | None,
+    typer.Option("--limit", metavar="N", help="Show the first N sessions; at a terminal 20. The totals are of all."),
+]
+All = Annotated[bool, typer.Option("--all", help="Show all sessions at a terminal, too.")]
 Color = Annotated[
     str,
     typer.Option("--color", metavar="WHEN", help="auto, always or never. auto: on a terminal, unless NO_COLOR is set."),
@@ -137,6 +165,48 @@ def jobs(text: str | None) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise UsageError(f"--jobs {text}: write a number from 1")
     return int(text)
+
+
+def limit(text: str | None) -> int | None:
+    """Return how many sessions are shown. Raises UsageError where it is no number from 1."""
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--limit {text}: write a number from 1")
+    return int(text)
+
+
+_ONE_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def since_ns(text: str | None) -> int | None:
+    """Return when a time starts, in nanoseconds since 1970. Raises UsageError where it is no ISO date."""
+    return None if text is None else _ns(_moment(text, "--since"))
+
+
+def until_ns(text: str | None) -> int | None:
+    """Return when a time ends: a day with its last nanosecond. Raises UsageError where it is no ISO date."""
+    if text is None:
+        return None
+    moment = _moment(text, "--until")
+    return _ns(moment + _ONE_DAY) - 1 if _is_day(text) else _ns(moment)
+
+
+def _moment(text: str, option: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=moment.tzinfo or UTC) - timedelta(0)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{option} {text}: write a date, e.g. 2026-06-01 or 2026-06-01T18:00+02:00") from None
+
+
+def _is_day(text: str) -> bool:
+    return re.fullmatch(r"[\dW-]+", text.strip()) is not None
+
+
+def _ns(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def one_of(value: str, names: Iterable[str], thing: str) -> str:

@@ -120,26 +120,14 @@ class _Url(Struct):
     url: Raw = Raw()
 
 
-_Block = (
-    _Text
-    | _InputText
-    | _OutputText
-    | _Refusal
-    | _Thinking
-    | _RedactedThinking
-    | _ToolUse
-    | _ToolCall
-    | _ToolResult
-    | _Image
-    | _ImageUrl
-    | _InputImage
-    | _Document
-    | _File
-    | _InputFile
-    | _Audio
-    | _Video
-)
+_Said = _Text | _InputText | _OutputText | _Refusal | _Thinking | _RedactedThinking | _ToolUse | _ToolCall | _ToolResult
+_Shown = _Image | _ImageUrl | _InputImage | _Document | _File | _InputFile | _Audio | _Video
+_Block = _Said | _Shown
 _BLOCK: msgspec.json.Decoder[_Block] = msgspec.json.Decoder(_Block)
+
+UsualContent = str | list[_Text | _Thinking | _RedactedThinking | _ToolUse | _ToolResult] | None
+"""For a first try at a field that holds a content: the blocks that nearly all messages are made of are decoded along
+with their line. A record that holds any other is to be read with `Content`."""
 _UNTAGGED = msgspec.json.Decoder(_Untagged)
 _STRING = msgspec.json.Decoder(str)
 _URL = msgspec.json.Decoder(_Url)
@@ -148,7 +136,7 @@ _URL = msgspec.json.Decoder(_Url)
 NO_NAMES: Mapping[str, str] = {}
 
 
-def read_content(content: Content, place: Place, names: Mapping[str, str] = NO_NAMES) -> list[Part]:
+def read_content(content: Content | UsualContent, place: Place, names: Mapping[str, str] = NO_NAMES) -> list[Part]:
     """Return the parts of the content at `place`, in order. Empty texts are no parts.
 
     `names` are the tools by call id that results get their names from.
@@ -160,8 +148,11 @@ def read_content(content: Content, place: Place, names: Mapping[str, str] = NO_N
             return [Text(place, utf8_size(content))]
         case list():
             parts: list[Part] = []
-            for index, raw in enumerate(content):
-                _read_block(raw, place.at(index), parts, names)
+            for index, block in enumerate(content):
+                if isinstance(block, Raw):
+                    _read_raw(block, place.at(index), parts, names)
+                else:
+                    _read_block(block, place.at(index), parts, names)
             return parts
         case _:
             return [Opaque(place, "content", len(msgspec.json.encode(content)))]
@@ -210,24 +201,39 @@ def _decoded(raw: Raw) -> _Block | None:
         return None
 
 
-def _read_block(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str]) -> None:
+def _read_raw(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str]) -> None:
     match _decoded(raw):
+        case _Image() as block:
+            parts.append(_image(place, _image_data(block), len(raw)))
+        case _ImageUrl(image_url=image_url):
+            parts.append(_image(place, _url_data(image_url), len(raw)))
+        case _Document(source=source):
+            parts += _read_document(source, place.at("source"), len(raw))
+        case _File() | _InputFile() | _Audio() | _Video():
+            parts.append(Media(place, len(raw), OTHER_MEDIA_TOKENS))
+        case None:
+            parts.append(_unknown(raw, place))
+        case block:
+            _read_block(block, place, parts, names)
+
+
+def _read_block(block: _Said, place: Place, parts: list[Part], names: Mapping[str, str]) -> None:
+    match block:
         case _Text(text=text):
             if text:
                 parts.append(Text(place.at("text"), utf8_size(text)))
-        case _ToolUse() as block:
+        case _ToolUse():
             where = place.at("input") if len(block.input) else place
-            size = argument_bytes(block.input)
-            parts.append(ToolCall(where, block.id or "", block.name or "", size))
-        case _ToolCall() as block:
+            parts.append(ToolCall(where, block.id or "", block.name or "", argument_bytes(block.input)))
+        case _ToolCall():
             where = place.at("arguments") if len(block.arguments) else place
             parts.append(ToolCall(where, block.id or "", block.name or "", argument_bytes(block.arguments)))
-        case _ToolResult() as block:
+        case _ToolResult():
             where = place if block.content is None else place.at("content")
             call_id, is_error = block.tool_use_id or "", block.is_error is True
             name = names.get(call_id, "")
             parts.append(read_result(block.content, where, call_id, name=name, is_error=is_error))
-        case _Thinking() as block:
+        case _Thinking():
             if block.thinking and not block.redacted:
                 parts.append(Reasoning(place.at("thinking"), utf8_size(block.thinking)))
             elif block.signature:
@@ -240,16 +246,6 @@ def _read_block(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, s
         case _Refusal(refusal=refusal):
             if refusal:
                 parts.append(Text(place.at("refusal"), utf8_size(refusal)))
-        case _Image() as block:
-            parts.append(_image(place, _image_data(block), len(raw)))
-        case _ImageUrl(image_url=image_url):
-            parts.append(_image(place, _url_data(image_url), len(raw)))
-        case _Document(source=source):
-            parts += _read_document(source, place.at("source"), len(raw))
-        case _File() | _InputFile() | _Audio() | _Video():
-            parts.append(Media(place, len(raw), OTHER_MEDIA_TOKENS))
-        case None:
-            parts.append(_unknown(raw, place))
 
 
 def argument_bytes(arguments: Raw) -> int:

@@ -1,6 +1,7 @@
 """The edits that every format makes alike: a result gives way to its preview, its copies are slimmed."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from compactctl.document import Document, Edit, Place, Replace, elements, members, read_json, span, write_json
@@ -79,6 +80,20 @@ def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
         shorter = slim(raw, write_json(spilled.note))
         if len(shorter) < len(raw):
             edits.append(Replace(copy.place, shorter))
+    return edits
+
+
+def shorten(document: Document, places: Iterable[Place], path: str) -> list[Edit]:
+    """Return the edits that shorten the values at these places, as far as that makes them shorter.
+
+    `path` is where they are saved, for the note in their place.
+    """
+    edits: list[Edit] = []
+    for place in places:
+        raw = document.raw_value(place)
+        shorter = slim(raw, write_json(saved_note(len(raw), path)))
+        if len(shorter) < len(raw):
+            edits.append(Replace(place, shorter))
     return edits
 
 

@@ -32,7 +32,9 @@ class Resume(Struct, frozen=True):
 class SideFile(Struct, frozen=True):
     """A file or folder beside a session that belongs to it: where it is, and where a new session's copy goes.
 
-    Both relative to the folder of the session file. `rewrite_id` says that lines in it name the session too.
+    Both relative to the folder of the session file; it need not be there. One that leads out of that folder (`../`)
+    is the agent's own store: it goes along only where the new session is put beside the old one. `rewrite_id` says
+    that lines of its `.jsonl` files name the session too (`sessionId`).
     """
 
     source: str
@@ -153,7 +155,8 @@ class Format(Protocol):
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
         """Return the session under a new id that is derived from `seed` (the digest of the source), not random.
 
-        `name` is the source's file name. None where the format knows no sessions with ids of their own.
+        `name` is the source's file name, or its full path, which some agents note as where a session comes from.
+        None where the format knows no sessions with ids of their own, or this file is none that is resumed by its.
         """
         ...
 

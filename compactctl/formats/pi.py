@@ -23,7 +23,7 @@ see tests/clients): the path from the last entry in the file up by parent.
 Usage is per answer: `input` beside `cacheRead` and `cacheWrite`; `totalTokens`, where there is one, is their sum
 with `output`. Nothing before the newest compaction or context edit says what the context is. The window is not
 recorded. pi 1.6 does not decide by recorded usage on resume; 0.73 compacts when the last answer's says so
-(research: clients, finding A). `details` of a result is for the display only.
+(research: clients, finding A). `details` of a result is never sent (see `pi_slim`).
 
 OpenClaw writes the same entries with pi's own code; its sessions are read the same way.
 """
@@ -40,6 +40,8 @@ from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.formats.pi_compact import compaction
+from compactctl.formats.pi_fork import new_session
+from compactctl.formats.pi_slim import OWN_TOOLS, slim_edits
 from compactctl.model import (
     Compaction,
     Copy,
@@ -273,12 +275,12 @@ class PiSession(Struct, frozen=True):
         return compaction(document, transcript, cut, metas.summary, tokens_before, deciding, keep_history)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
-        """Return nothing: such a file holds no copy that a model is not sent."""
-        return []
+        """Return the edits that shorten the details of results, as far as only the display reads them."""
+        return slim_edits(document, limit_bytes, path)
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
-        """Return None: such a file has no id of its own."""
-        return None
+        """Return the session under an id derived from `seed`; None for a file without a header."""
+        return new_session(document, transcript, name, seed)
 
     def resume(self, path: str, session_id: str | None) -> Resume:
         """Return the command that opens a session by its path."""
@@ -508,7 +510,7 @@ def _result(message: _Message, place: Place) -> ToolResult:
     where = place if message.content is None else place.at("content")
     name, is_error = _string(message.toolName), message.isError is True
     result = read_result(message.content, where, _string(message.toolCallId), name=name, is_error=is_error)
-    if len(message.details) <= len("null"):
+    if len(message.details) <= len("null") or name not in OWN_TOOLS:
         return result
     return msgspec.structs.replace(result, copies=(Copy(place.at("details"), len(message.details)),))
 

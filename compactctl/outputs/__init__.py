@@ -27,6 +27,20 @@ class View:
     verbose: bool = False
     command_line: str = ""
     """The command as it was given, to build the next one from."""
+    sort: str = ""
+    """What the sessions are sorted by, in words; empty: they come in the order of the inputs."""
+
+
+class Printer(Protocol):
+    """One batch being printed. It keeps what it still needs, and no outcome for longer than that."""
+
+    def outcome(self, outcome: "Outcome") -> str:
+        """Return what is printed as soon as one session is done; empty where nothing is."""
+        ...
+
+    def end(self, batch: "Batch") -> str:
+        """Return what is printed when all are done. Some sessions may have been left out: the totals know them."""
+        ...
 
 
 class Output(Protocol):
@@ -35,12 +49,8 @@ class Output(Protocol):
     ENCODING: str | None
     """What the text is encoded as; None: as the terminal wants it."""
 
-    def outcome(self, outcome: "Outcome") -> str:
-        """Return what is printed as soon as one session is done; empty where nothing is."""
-        ...
-
-    def batch(self, batch: "Batch", view: View) -> str:
-        """Return what is printed when all are done."""
+    def printer(self, command: str, view: View) -> Printer:
+        """Return what prints the outcomes of one run of a command."""
         ...
 
 

@@ -46,18 +46,40 @@ COLUMNS = (
 """The columns that every command prints; `estimate` adds one an estimator."""
 
 
-def outcome(outcome: Outcome) -> str:
-    return ""
+def printer(command: str, view: View) -> "Rows":
+    return Rows(has_estimates=command == "estimate")
 
 
-def batch(batch: Batch, view: View) -> str:
-    estimators = list(dict.fromkeys(name for item in batch.outcomes for name in _estimates(item)))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*COLUMNS, *(f"tokens_{_cell(name)}" for name in estimators)], lineterminator="\n")
-    writer.writeheader()
-    for item in batch.outcomes:
-        writer.writerow({key: _cell(value) for key, value in _row(item).items()})
-    return text.getvalue()
+class Rows:
+    """The rows, printed as they come; those before the first one that tells the estimators wait for it."""
+
+    def __init__(self, has_estimates: bool) -> None:
+        self._waits = has_estimates
+        self._waiting: list[Outcome] = []
+        self._columns: list[str] = []
+
+    def outcome(self, outcome: Outcome) -> str:
+        if self._waits and not _estimates(outcome):
+            self._waiting.append(outcome)
+            return ""
+        return self._written([outcome])
+
+    def end(self, batch: Batch) -> str:
+        return "" if self._columns and not self._waiting else self._written([])
+
+    def _written(self, outcomes: list[Outcome]) -> str:
+        text = io.StringIO()
+        is_first = not self._columns
+        outcomes, self._waiting, self._waits = [*self._waiting, *outcomes], [], False
+        if is_first:
+            estimators = dict.fromkeys(name for item in outcomes for name in _estimates(item))
+            self._columns = [*COLUMNS, *(f"tokens_{_cell(name)}" for name in estimators)]
+        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        if is_first:
+            writer.writeheader()
+        for item in outcomes:
+            writer.writerow({key: _cell(value) for key, value in _row(item).items()})
+        return text.getvalue()
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """`-o json`: one object with everything."""
 
+import msgspec
 import orjson
 
+from compactctl import __version__
 from compactctl.outcome import Batch, Outcome
 from compactctl.outputs import View
 from compactctl.outputs.safe import escaped_json, visible
@@ -9,12 +11,30 @@ from compactctl.outputs.safe import escaped_json, visible
 ENCODING: str | None = "utf-8"
 
 
-def outcome(outcome: Outcome) -> str:
-    return ""
+def printer(command: str, view: View) -> "Document":
+    return Document(command)
 
 
-def batch(batch: Batch, view: View) -> str:
-    return dumps(batch.document(), orjson.OPT_INDENT_2)
+class Document:
+    """The object, printed piece by piece: a session is in it as soon as it is done, and nothing is kept."""
+
+    def __init__(self, command: str) -> None:
+        self._head = f'{{\n  "schema": "compactctl.{command}/1",\n  "version": "{__version__}",\n  "sessions": ['
+        self._is_open = False
+
+    def outcome(self, outcome: Outcome) -> str:
+        before = "," if self._is_open else self._head
+        self._is_open = True
+        return f"{before}\n    {_inside(msgspec.to_builtins(outcome), 4)}"
+
+    def end(self, batch: Batch) -> str:
+        before = "\n  ]" if self._is_open else f"{self._head}]"
+        return f'{before},\n  "totals": {_inside(msgspec.to_builtins(batch.totals()), 2)}\n}}\n'
+
+
+def _inside(value: object, depth: int) -> str:
+    """Return a value as it stands in a larger one. A line break in it is layout: in strings they are escaped."""
+    return dumps(value, orjson.OPT_INDENT_2).rstrip("\n").replace("\n", "\n" + " " * depth)
 
 
 def dumps(value: object, option: int = 0) -> str:

@@ -9,9 +9,13 @@ from compactctl.outputs.json import dumps
 ENCODING: str | None = "utf-8"
 
 
-def outcome(outcome: Outcome) -> str:
-    return dumps(msgspec.to_builtins(outcome))
+def printer(command: str, view: View) -> "Lines":
+    return Lines()
 
 
-def batch(batch: Batch, view: View) -> str:
-    return dumps({"totals": msgspec.to_builtins(batch.totals())})
+class Lines:
+    def outcome(self, outcome: Outcome) -> str:
+        return dumps(msgspec.to_builtins(outcome))
+
+    def end(self, batch: Batch) -> str:
+        return dumps({"totals": msgspec.to_builtins(batch.totals())})

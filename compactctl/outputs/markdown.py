@@ -18,22 +18,37 @@ ENCODING: str | None = "utf-8"
 _BACKTICKS = re.compile("`+")
 
 
-def outcome(outcome: Outcome) -> str:
-    return ""
+def printer(command: str, view: View) -> "Page":
+    return Page(view)
 
 
-def batch(batch: Batch, view: View) -> str:
-    lines = [f"# compactctl {batch.command}", "", words.summary(batch, code), ""]
-    rows = [_row(item) for item in batch.outcomes]
-    if rows:
-        lines += _table(("session", "format", "status", "context", "window", "full", "size", "spills"), rows)
-    for item in batch.outcomes:
-        section = _section(item)
+class Page:
+    """A table of all sessions and a section for each that has more to say, kept as text until the totals are known."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._rows: list[list[str]] = []
+        self._sections: list[str] = []
+
+    def outcome(self, outcome: Outcome) -> str:
+        self._rows.append(_row(outcome))
+        section = _section(outcome)
         if section:
-            lines += ["", f"## {code(_name(item))}", "", *section]
-    if view.command_line and any(item.status == "planned" for item in batch.outcomes):
-        lines += ["", "Nothing was written (dry run). To write it:", "", *fenced(view.command_line, "sh")]
-    return "".join(f"{line}\n" for line in lines)
+            self._sections += ["", f"## {code(_name(outcome))}", "", *section]
+        return ""
+
+    def end(self, batch: Batch) -> str:
+        lines = [f"# compactctl {batch.command}", "", words.summary(batch, code), ""]
+        if self._rows:
+            headers = ("session", "format", "status", "context", "window", "full", "size", "spills")
+            lines += _table(headers, self._rows)
+        left_out = words.left_out(batch, len(self._rows), self._view.sort)
+        lines += ["", left_out] if left_out else []
+        lines += self._sections
+        if self._view.command_line and batch.tally.statuses["planned"]:
+            command = fenced(self._view.command_line, "sh")
+            lines += ["", "Nothing was written (dry run). To write it:", "", *command]
+        return "".join(f"{line}\n" for line in lines)
 
 
 def code(text: str) -> str:

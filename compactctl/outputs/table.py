@@ -3,64 +3,98 @@
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Batch, Outcome, forecasts
 from compactctl.outputs import View, words
 from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, table
 from compactctl.outputs.safe import clipped, visible
 
 ENCODING: str | None = None
 
+PROJECT_WIDTH = 20
+
 CHILD = "`-- "
 """Stands before a subagent's session, under its parent."""
 
 
-def outcome(outcome: Outcome) -> str:
-    return ""
+def printer(command: str, view: View) -> "Lines":
+    return Lines(command, view)
 
 
-def batch(batch: Batch, view: View) -> str:
-    match batch.outcomes:
-        case []:
+class Row(Struct, frozen=True, gc=False):
+    """One session of a list, as text: of thousands nothing else is kept."""
+
+    session_id: str | None
+    parent_id: str | None
+    window_source: str
+    cells: tuple[str, ...]
+
+
+class Lines:
+    """A page where it turns out to be one session, else a line a session."""
+
+    def __init__(self, command: str, view: View) -> None:
+        self._command = command
+        self._view = view
+        self._only: Outcome | None = None
+        self._rows: list[Row] = []
+
+    def outcome(self, outcome: Outcome) -> str:
+        self._only = None if self._rows else outcome
+        source = "" if outcome.tokens is UNSET else outcome.tokens.window_source
+        cells = tuple(_cells(self._command, outcome, self._view))
+        self._rows.append(Row(outcome.session_id, outcome.parent_session_id or None, source, cells))
+        return ""
+
+    def end(self, batch: Batch) -> str:
+        if not self._rows:
             lines = [words.summary(batch)]
-        case [only]:
-            lines = page(batch, only, view)
-        case _:
-            lines = listing(batch, view)
-    return "".join(f"{line}\n" for line in lines)
+        elif self._only is not None and batch.tally.sessions == 1:
+            lines = page(batch, self._only, self._view)
+        else:
+            lines = self._listing(batch)
+        return "".join(f"{line}\n" for line in lines)
+
+    def _listing(self, batch: Batch) -> list[str]:
+        """Return a line a session and the totals: first at a terminal, where what is read first stands on top."""
+        view = self._view
+        headers = [*_who_headers(view), *_headers(self._command, view)]
+        aligned = ["right" if header in _FIGURES else "left" for header in headers]
+        rows = [_in_family(row, is_child, len(_who_headers(view)) - 1) for row, is_child in families(self._rows)]
+        body = table(headers, rows, aligned)
+        left_out = words.left_out(batch, len(rows), view.sort)
+        summary = [words.summary(batch)]
+        lines = [*summary, "", *body] if view.terminal else [*body, *([left_out] if left_out else []), "", *summary]
+        lines += [left_out] if view.terminal and left_out else []
+        lines += labelled("problems", [words.troubled(batch)])
+        if "limit" in headers:
+            lines += labelled("limit", [words.window_marks(row.window_source for row in self._rows)])
+        if batch.tally.statuses["planned"] and view.command_line:
+            lines += ["dry run: nothing was written", f"to write it: {visible(view.command_line)}"]
+        return lines
 
 
-def listing(batch: Batch, view: View) -> list[str]:
-    """Return a line a session, then the totals."""
-    rows = [_row(batch, item, child, view) for item, child in families(batch.outcomes)]
-    headers = [*_who_headers(view), *_HEADERS.get(batch.command, _LOOK)]
-    aligned = ["right" if header in _FIGURES else "left" for header in headers]
-    lines = [*table(headers, rows, aligned), "", words.summary(batch)]
-    lines += labelled("problems", [words.troubled(batch)])
-    if any(item.status == "planned" for item in batch.outcomes) and view.command_line:
-        lines += ["dry run: nothing was written", f"to write it: {visible(view.command_line)}"]
-    return lines
-
-
-def families(outcomes: Sequence[Outcome]) -> Iterable[tuple[Outcome, bool]]:
+def families(rows: Sequence[Row]) -> Iterable[tuple[Row, bool]]:
     """Yield the sessions in the order given, each with its subagents' sessions right behind it (True)."""
-    parents = {item.session_id for item in outcomes if _parent_id(item) is None and item.session_id}
-    children: dict[str, list[Outcome]] = {}
-    for item in outcomes:
-        parent = _parent_id(item)
-        if parent in parents:
-            children.setdefault(str(parent), []).append(item)
-    for item in outcomes:
-        if _parent_id(item) in parents:
+    parents = {row.session_id for row in rows if row.parent_id is None and row.session_id}
+    children: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.parent_id in parents:
+            children.setdefault(str(row.parent_id), []).append(row)
+    for row in rows:
+        if row.parent_id in parents:
             continue
-        yield item, False
-        for child in children.pop(item.session_id or "", ()):
+        yield row, False
+        for child in children.pop(row.session_id or "", ()):
             yield child, True
 
 
-def _parent_id(outcome: Outcome) -> str | None:
-    return None if outcome.details is UNSET else outcome.details.parent_session_id
+def _in_family(row: Row, is_child: bool, name_column: int) -> list[str]:
+    cells = list(row.cells)
+    if is_child:
+        cells[name_column] = CHILD + cells[name_column]
+    return cells
 
 
 _LOOK = ("format", "size", "context", "full", "could spill", "problems")
@@ -70,21 +104,24 @@ _HEADERS = {
     "restore": ("status", "wrote", "problems"),
     "verify": ("format", "verdict", "problems"),
 }
-_FIGURES = frozenset({"size", "context", "full", "spills", "window", "file"})
+_LOOK_AT_TERMINAL = ("format", "size", "context", "limit", "could spill", "problems")
+_FIGURES = frozenset({"size", "context", "full", "limit", "spills", "window", "file"})
+
+
+def _headers(command: str, view: View) -> tuple[str, ...]:
+    return _HEADERS.get(command, _LOOK_AT_TERMINAL if view.terminal else _LOOK)
 
 
 def _who_headers(view: View) -> tuple[str, ...]:
     return ("modified", "project", "session") if view.terminal else ("session",)
 
 
-def _row(batch: Batch, outcome: Outcome, child: bool, view: View) -> list[str]:
-    who = [*_who(outcome, view)]
-    who[-1] = (CHILD if child else "") + who[-1]
+def _cells(command: str, outcome: Outcome, view: View) -> list[str]:
+    who = _who(outcome, view)
     if outcome.status in ("failed", "skipped"):
-        headers = _HEADERS.get(batch.command, _LOOK)
         said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
-        return [*who, *([""] * (len(headers) - 1)), paint(said, outcome.status, view)]
-    cells = _CELLS.get(batch.command, _look)
+        return [*who, *([""] * (len(_headers(command, view)) - 1)), paint(said, outcome.status, view)]
+    cells = _CELLS.get(command, _look_at_terminal if view.terminal else _look)
     said = words.problems(outcome.findings)
     worst = "error" if any(found.severity == "error" for found in outcome.findings) else "warning"
     return [*who, *cells(outcome), paint(said, worst, view) if said else "-"]
@@ -93,11 +130,8 @@ def _row(batch: Batch, outcome: Outcome, child: bool, view: View) -> list[str]:
 def _who(outcome: Outcome, view: View) -> tuple[str, ...]:
     if not view.terminal:
         return (name(outcome),)
-    details = outcome.details
-    day, project = "-", "-"
-    if details is not UNSET:
-        day = (details.modified or "-")[:10]
-        project = clipped(PurePath(details.project).name, NAME_WIDTH) if details.project else "-"
+    day = (outcome.modified or "-")[:10]
+    project = clipped(PurePath(outcome.project).name, PROJECT_WIDTH) if outcome.project else "-"
     return day, project, clipped(_short_id(outcome), NAME_WIDTH)
 
 
@@ -113,6 +147,26 @@ def _look(outcome: Outcome) -> list[str]:
     return [visible(outcome.format or "-"), size, *_fill(outcome), _could_spill(outcome)]
 
 
+def _look_at_terminal(outcome: Outcome) -> list[str]:
+    """Return the same in short figures: a line of them fits a terminal."""
+    size = "-" if outcome.bytes is UNSET else words.size(outcome.bytes.before)
+    context, limit = "-", "-"
+    if outcome.tokens is not UNSET:
+        tokens = outcome.tokens
+        context = f"{words.short(tokens.before)} {words.percent(tokens.before, tokens.window):>5}"
+        limit = f"{words.short(tokens.window)} {words.WINDOW_MARKS.get(tokens.window_source, ' ')}"
+    return [visible(outcome.format or "-"), size, context, limit, _could_spill_in_short(outcome)]
+
+
+def _could_spill_in_short(outcome: Outcome) -> str:
+    choices = forecasts(outcome)
+    for choice in choices:
+        if choice.results:
+            at = "" if choice is choices[0] else f"at {words.short(choice.limit_bytes)}: "
+            return f"{at}{choice.results:,}, -{words.short(choice.tokens_saved)}"
+    return "-"
+
+
 def _fill(outcome: Outcome) -> tuple[str, str]:
     if outcome.tokens is UNSET:
         return "-", "-"
@@ -121,9 +175,7 @@ def _fill(outcome: Outcome) -> tuple[str, str]:
 
 
 def _could_spill(outcome: Outcome) -> str:
-    if outcome.details is UNSET:
-        return "-"
-    for choice in outcome.details.would_spill:
+    for choice in forecasts(outcome):
         if choice.results:
             return f"at {choice.limit_bytes:,}: {choice.results:,}, -{choice.tokens_saved:,}"
     return "-"

@@ -1,7 +1,8 @@
 """Quantities and findings in words, the same in every output that people read."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from compactctl.outcome import Batch, FindingNote, KeepCounts, Tokens, WouldSpill
 from compactctl.outputs.safe import clipped, visible
@@ -27,6 +28,8 @@ WINDOW_WORDS = {
     "option": "window from the command line",
 }
 
+WINDOW_MARKS = {"recorded": "r", "proved": "p", "table": "t", "fallback": "?", "option": "o"}
+"""The same in one letter, for lists; `?` is a guess."""
 
 CHECK_WORDS = {
     "receipt_matches": "the session is the one that its report tells of",
@@ -60,6 +63,20 @@ def size(count_bytes: int) -> str:
         if value < 999.5 or unit == _UNITS[-1]:
             break
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
+
+
+def short(number: int) -> str:
+    """Return a number as people say it: `141k`, `1.2M`."""
+    if number < 1000:
+        return f"{number}"
+    return f"{round(number / 1000)}k" if number < 999_500 else f"{number / 1_000_000:.1f}M".replace(".0M", "M")
+
+
+def window_marks(sources: Iterable[str]) -> str:
+    """Return what the letters behind windows in a list mean, of those that occur."""
+    seen = set(sources)
+    meanings = {source: re.split("[;:]", WINDOW_WORDS[source])[0].removeprefix("window ") for source in WINDOW_MARKS}
+    return " · ".join(f"{mark} {meanings[source]}" for source, mark in WINDOW_MARKS.items() if source in seen)
 
 
 def count(number: int, thing: str, plural: str = "") -> str:
@@ -125,8 +142,7 @@ def problems(findings: Sequence[FindingNote]) -> str:
 
 def summary(batch: Batch, shown: Callable[[str], str] = visible) -> str:
     """Return the batch in one line; `shown` makes text safe for where it stands."""
-    totals = batch.totals()
-    formats = Counter(outcome.format or "unknown" for outcome in batch.outcomes)
+    totals, formats = batch.totals(), batch.tally.formats
     parts = [count(totals.sessions, "session"), size(totals.bytes.before)]
     if len(formats) > 1:
         parts.append(", ".join(f"{shown(name)} {number:,}" for name, number in formats.most_common()))
@@ -140,11 +156,18 @@ def summary(batch: Batch, shown: Callable[[str], str] = visible) -> str:
     return " · ".join(parts)
 
 
+def left_out(batch: Batch, shown: int, sort: str) -> str:
+    """Return how many of the sessions are shown, and how to see more; empty where all are."""
+    sessions = batch.tally.sessions
+    if shown >= sessions:
+        return ""
+    by = f", by {sort}" if sort else ""
+    return f"...{shown:,} of {sessions:,}{by}; --all, --limit N, --sort, --since DATE show others"
+
+
 def troubled(batch: Batch) -> str:
     """Return how many sessions have errors and warnings; empty where none has."""
-    parts = []
-    for severity in ("error", "warning"):
-        hit = sum(any(f.severity == severity for f in outcome.findings) for outcome in batch.outcomes)
-        if hit:
-            parts.append(f"{count(hit, 'session')} with {severity}s")
-    return ", ".join(parts)
+    hit = batch.tally.troubled
+    return ", ".join(
+        f"{count(hit[severity], 'session')} with {severity}s" for severity in ("error", "warning") if hit[severity]
+    )

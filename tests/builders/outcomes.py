@@ -41,9 +41,6 @@ def details(**changes: Any) -> Details:
     """Return what `inspect` knows of a session with one compaction and two results."""
     facts: dict[str, Any] = {
         "lines": 41,
-        "modified": "2026-03-02T09:20:00+00:00",
-        "project": "/home/dev/tidewatch",
-        "parent_session_id": None,
         "window_used_percent": 47,
         "bytes_by_kind": {**dict.fromkeys(KINDS, 0), "text": 2_000, "results": 90_000, "copies": 40_000},
         "context_bytes_by_kind": {**dict.fromkeys(KINDS, 0), "text": 1_500, "results": 60_000},
@@ -67,6 +64,9 @@ def outcome(path: str = "a.jsonl", **changes: Any) -> Outcome:
         "format": "claude-code",
         "agent": "Claude Code 2.1.29",
         "session_id": "5c3a83f2-1982-4cec-acdc-ae1668adf92e",
+        "parent_session_id": None,
+        "project": "/home/dev/tidewatch",
+        "modified": "2026-03-02T09:20:00+00:00",
         "model": "claude-opus-4-5",
         "messages": 31,
         "rounds": 9,
@@ -116,8 +116,11 @@ def finding(
 
 def batch(*outcomes: Outcome, command: str = "inspect", **changes: Any) -> Batch:
     """Return a batch that ends with the highest exit code met."""
-    facts: dict[str, Any] = {"not_sessions": [], "exit_code": max((item.exit_code for item in outcomes), default=0)}
-    return Batch(command=command, outcomes=list(outcomes), **{**facts, **changes})
+    made = Batch.of(command, outcomes)
+    made.exit_code = max((item.exit_code for item in outcomes), default=0)
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
 
 
 HOSTILE = (
@@ -137,7 +140,8 @@ def hostile() -> Batch:
         agent=HOSTILE,
         session_id=HOSTILE,
         model=HOSTILE,
-        details=details(project=HOSTILE, biggest_results=(big,), compactions=(CompactionNote(1, 2, HOSTILE),)),
+        project=HOSTILE,
+        details=details(biggest_results=(big,), compactions=(CompactionNote(1, 2, HOSTILE),)),
         layer1=Layer1Note((notes,)),
         estimates={HOSTILE: 3},
         checks={HOSTILE: False},

@@ -15,8 +15,8 @@ COMMANDS = ("inspect", "estimate", "spill", "restore", "verify")
 
 def printed(name: str, made: Batch, view: View = View()) -> str:  # noqa: B008
     """Return all that an output prints for a batch."""
-    output = load(name)
-    return "".join(output.outcome(item) for item in made.outcomes) + output.batch(made, view)
+    printer = load(name).printer(made.command, view)
+    return "".join(printer.outcome(item) for item in made.outcomes) + printer.end(made)
 
 
 # every output ------------------------------------------------------------------------------------
@@ -26,9 +26,7 @@ def printed(name: str, made: Batch, view: View = View()) -> str:  # noqa: B008
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("outcomes", [slice(0, 1), slice(1, 2), slice(0, 2)], ids=["page", "failed", "list"])
 def test_hostile_text_steers_nothing(name, command, outcomes):
-    made = hostile()
-    made.command = command
-    made.outcomes = made.outcomes[outcomes]
+    made = batch(*hostile().outcomes[outcomes], command=command)
     for view in (View(), View(terminal=True, verbose=True, command_line=f"compactctl spill {HOSTILE}")):
         text = printed(name, made, view)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
@@ -59,6 +57,22 @@ def test_json_is_one_object_of_the_contract():
         {"rule": "torn-tail", "severity": "error", "line": 41, "message": "cut off"}
     ]
     assert made["sessions"][1]["error"]["code"] == "unknown_format"
+
+
+def test_json_comes_piece_by_piece():
+    printer = load("json").printer("inspect", View())
+    made = batch(outcome("a"), outcome("b"))
+    pieces = [printer.outcome(item) for item in made.outcomes]
+    assert ['"path": "a"' in pieces[0], '"path": "b"' in pieces[1]] == [True, True]
+    assert json.loads("".join(pieces) + printer.end(made)) == json.loads(json.dumps(made.document()))
+
+
+def test_csv_comes_row_by_row_once_its_columns_are_known():
+    printer = load("csv").printer("estimate", View())
+    first, second = failed(), outcome("a", estimates={"heuristic": 7})
+    assert (printer.outcome(first), printer.outcome(second).count("\n")) == ("", 3)
+    assert printer.outcome(second).count("\n") == 1
+    assert printer.end(batch(first, second)) == ""
 
 
 def test_jsonl_is_a_line_a_session_and_totals_last():
@@ -191,18 +205,14 @@ def test_what_cannot_be_resumed_says_why(resume, said):
 
 
 def test_many_sessions_are_a_line_each_in_input_order_with_subagents_under_their_parent():
-    from tests.builders.outcomes import details
-
-    child = outcome("z/agent-1.jsonl", session_id="sub", details=details(parent_session_id="p"))
+    child = outcome("z/agent-1.jsonl", session_id="sub", parent_session_id="p")
     made = batch(child, outcome("z.jsonl", session_id="q"), outcome("p.jsonl", session_id="p"), failed())
     names = [line.split("  ")[0] for line in printed("table", made).splitlines()[1:5]]
     assert names == ["z.jsonl", "p.jsonl", "`-- z/agent-1.jsonl", "notes.txt"]
 
 
 def test_a_subagent_whose_parent_is_elsewhere_stands_alone():
-    from tests.builders.outcomes import details
-
-    child = outcome("agent-1.jsonl", session_id="sub", details=details(parent_session_id="p"))
+    child = outcome("agent-1.jsonl", session_id="sub", parent_session_id="p")
     assert printed("table", batch(child, outcome("b"))).splitlines()[1].startswith("agent-1.jsonl")
 
 
@@ -214,9 +224,37 @@ def test_many_sessions_end_in_totals():
     ]
 
 
-def test_a_terminal_is_shown_project_and_short_id():
-    made = batch(outcome("x/5c3a83f2-1982-4cec-acdc-ae1668adf92e.jsonl"), outcome("b"))
-    assert printed("table", made, View(terminal=True)).splitlines()[1].startswith("2026-03-02  tidewatch  5c3a83f2 ")
+def test_a_terminal_is_shown_short_names_and_figures_below_the_totals():
+    one = outcome("x/5c3a83f2-1982-4cec-acdc-ae1668adf92e.jsonl", findings=(finding(),))
+    made = batch(one, outcome("b", tokens=tokens(1_234_567, window=2_000_000, window_source="option")))
+    assert (
+        printed("table", made, View(terminal=True))
+        == """\
+2 sessions · 284 kB
+
+modified    project    session   format         size     context   limit  could spill     problems
+2026-03-02  tidewatch  5c3a83f2  claude-code  142 kB   94k  47 %  200k t  at 20k: 1, -6k  1 error
+2026-03-02  tidewatch  b         claude-code  142 kB  1.2M  62 %    2M o  at 20k: 1, -6k  -
+problems  1 session with errors
+limit     t from the table of models · o from the command line
+"""
+    )
+
+
+def test_a_list_says_how_many_it_leaves_out():
+    made = batch(*(outcome(f"{number}.jsonl") for number in range(5)))
+    made.outcomes = made.outcomes[:2]
+    said = "...2 of 5, by size; --all, --limit N, --sort, --since DATE show others"
+    assert printed("table", made, View(sort="size")).splitlines()[3:] == [said, "", "5 sessions · 710 kB"]
+    assert printed("table", made, View(sort="size", terminal=True)).splitlines()[0] == "5 sessions · 710 kB"
+    assert printed("table", made, View(sort="size", terminal=True)).splitlines()[-2] == said
+    assert said in printed("markdown", made, View(sort="size"))
+
+
+def test_one_session_of_many_is_still_a_list():
+    made = batch(outcome("a"), outcome("b"))
+    made.outcomes = made.outcomes[:1]
+    assert printed("table", made).splitlines()[2] == "...1 of 2; --all, --limit N, --sort, --since DATE show others"
 
 
 def test_a_failed_verification_shows_its_checks_and_the_worst_first():

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from compactctl.document import Document, Place, Record, read_json
+from compactctl.document import Document, FirstFit, Place, Record, read_json
 from compactctl.findings import Finding
-from compactctl.formats.blocks import Content, read_content
+from compactctl.formats.blocks import Content, UsualContent, read_content
 from compactctl.formats.claude_code.attachments import read_attachment
 from compactctl.model import (
     KINDS,
@@ -66,7 +66,7 @@ SHADOWS = frozenset(("api-request", "api-request-blob", "api-request-shape"))
 """Types of line that repeat whole requests; not read on resume (research: clients, 5)."""
 
 
-class _Line(Struct):
+class _Line(Struct, gc=False):
     type: str | None = None
     uuid: str | None = None
     parentUuid: str | UnsetType | None = UNSET
@@ -84,7 +84,6 @@ class _Line(Struct):
     requestId: str | None = None
     sourceToolAssistantUUID: str | None = None
     leafUuid: str | None = None
-    message: Raw = Raw()
     toolUseResult: Raw = Raw()
     attachment: Raw = Raw()
     rendered: Raw = Raw()
@@ -99,11 +98,18 @@ class _Usage(Struct, gc=False):
     output_tokens: int | float | None = 0
 
 
-class _Message(Struct):
+class _Envelope(Struct, gc=False):
     id: str | None = None
     model: str | None = None
-    content: Content = None
     usage: _Usage | None = None
+
+
+class _UsualMessage(_Envelope, gc=False):
+    content: UsualContent = None
+
+
+class _OddMessage(_Envelope, gc=False):
+    content: Content = None
 
 
 class _LooseMessage(Struct):
@@ -112,8 +118,28 @@ class _LooseMessage(Struct):
     content: Content = None
 
 
-_LINE = msgspec.json.Decoder(_Line)
-_MESSAGE = msgspec.json.Decoder(_Message)
+class _UsualLine(_Line, gc=False):
+    message: _UsualMessage | UnsetType = UNSET
+
+    def said(self) -> _UsualMessage | UnsetType:
+        """Return the line's message; UNSET where it has none."""
+        return self.message
+
+
+class _OddLine(_Line, gc=False):
+    """A line whose message needs a look of its own: other blocks (images), or another shape altogether."""
+
+    message: Raw = Raw()
+
+    def said(self) -> _OddMessage | str | UnsetType | None:
+        """Return the line's message: UNSET where it has none, None where it is of no known shape."""
+        return _message(self.message) if len(self.message) else UNSET
+
+
+_SomeMessage = _UsualMessage | _OddMessage
+_SomeLine = _UsualLine | _OddLine
+_LINE = FirstFit[_SomeLine](msgspec.json.Decoder(_UsualLine), msgspec.json.Decoder(_OddLine))
+_MESSAGE = msgspec.json.Decoder(_OddMessage)
 _LOOSE_MESSAGE = msgspec.json.Decoder(_LooseMessage)
 
 _CONTENT = ("message", "content")
@@ -211,14 +237,14 @@ class Lines:
             found.append(Finding(self.replays[0].line, "replayed-records", text))
         return found
 
-    def _read(self, record: Record[_Line]) -> None:
+    def _read(self, record: Record[_SomeLine]) -> None:
         line = record.value
         if line is None:
             self._stranger("not an object of a known shape", record.line)
             return
         kind = line.type
-        if (kind == "assistant" or kind == "user") and len(line.message):
-            self._talk(record, line)
+        if (kind == "assistant" or kind == "user") and (message := line.said()) is not UNSET:
+            self._talk(record, line, message)
         elif kind == "progress":
             self.bytes["progress"] += record.size_bytes
             self._pass_through(record, line)
@@ -242,14 +268,13 @@ class Lines:
 
     # talk ------------------------------------------------------------------------------------------
 
-    def _talk(self, record: Record[_Line], line: _Line) -> None:
-        message = _message(line.message)
+    def _talk(self, record: Record[_SomeLine], line: _SomeLine, message: _SomeMessage | str | None) -> None:
         if message is None:
             self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
-            message = _Message()
+            message = _OddMessage()
         place = Place(record.index, _CONTENT)
         if isinstance(message, str):
-            message, place = _Message(content=message), Place(record.index, ("message",))
+            message, place = _OddMessage(content=message), Place(record.index, ("message",))
         parts = read_content(message.content, place, self._names)
         if len(line.toolUseResult):
             parts = self._with_copy(parts, line.toolUseResult, record.index)
@@ -274,7 +299,7 @@ class Lines:
             return parts
         return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
 
-    def _answer(self, node: Node, line: _Line, message: _Message) -> None:
+    def _answer(self, node: Node, line: _SomeLine, message: _Envelope) -> None:
         node.key = message.id or ""
         node.model = sys.intern(message.model) if message.model else None
         is_made_up = node.model == SYNTHETIC_MODEL
@@ -295,7 +320,7 @@ class Lines:
         if taken > 0 and (before is None or given >= before.output_tokens):
             requests[key] = Usage(node.line, taken, given, read, written, node.model, request_id)
 
-    def _envelope(self, line: _Line) -> None:
+    def _envelope(self, line: _SomeLine) -> None:
         if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
             self.session_id = line.sessionId or self.session_id
             self.version = line.version or self.version
@@ -303,7 +328,7 @@ class Lines:
 
     # other lines of the tree -----------------------------------------------------------------------
 
-    def _attachment(self, record: Record[_Line], line: _Line) -> None:
+    def _attachment(self, record: Record[_SomeLine], line: _SomeLine) -> None:
         place = Place(record.index, ("attachment",))
         parts = read_attachment(line.attachment, line.rendered, place) if len(line.attachment) else ()
         self._tally(parts)
@@ -314,7 +339,7 @@ class Lines:
         node.parts = parts
         self._add(node)
 
-    def _system(self, record: Record[_Line], line: _Line) -> None:
+    def _system(self, record: Record[_SomeLine], line: _SomeLine) -> None:
         if line.subtype == "compact_boundary":
             node, metadata = self._node(record, line, "compaction"), line.compactMetadata
             self.named_leaf = None
@@ -330,7 +355,7 @@ class Lines:
 
     # the tree --------------------------------------------------------------------------------------
 
-    def _node(self, record: Record[_Line], line: _Line, kind: NodeKind) -> Node:
+    def _node(self, record: Record[_SomeLine], line: _SomeLine, kind: NodeKind) -> Node:
         return Node(
             kind,
             len(self.nodes),
@@ -365,7 +390,7 @@ class Lines:
             self._note_parent(node.line, node.parent)
             first.parent = node.parent
 
-    def _pass_through(self, record: Record[_Line], line: _Line) -> None:
+    def _pass_through(self, record: Record[_SomeLine], line: _SomeLine) -> None:
         """Let the line's uuid lead on to what stands above it."""
         uuid, parent = line.uuid, line.parentUuid
         if not uuid or isinstance(self.targets.get(uuid), Node):
@@ -402,7 +427,7 @@ class Lines:
                     pass
 
 
-def _message(raw: Raw) -> _Message | str | None:
+def _message(raw: Raw) -> _OddMessage | str | None:
     """Return a line's message; None where it is of no known shape."""
     try:
         return _MESSAGE.decode(raw)
@@ -411,11 +436,18 @@ def _message(raw: Raw) -> _Message | str | None:
     value = read_json(bytes(raw))
     if isinstance(value, str):
         return value
-    return _Message(content=_LOOSE_MESSAGE.decode(raw).content) if isinstance(value, dict) else None
+    return _OddMessage(content=_LOOSE_MESSAGE.decode(raw).content) if isinstance(value, dict) else None
 
 
-def _text_of(content: Content) -> str:
+def _text_of(content: Content | UsualContent) -> str:
     if isinstance(content, str):
         return content
-    blocks = [read_json(bytes(raw)) for raw in content] if isinstance(content, list) else []
-    return "".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+    blocks = content if isinstance(content, list) else []
+    return "".join(_text_in(block) for block in blocks)
+
+
+def _text_in(block: object) -> str:
+    if not isinstance(block, Raw):
+        return str(getattr(block, "text", ""))
+    value = read_json(bytes(block))
+    return str(value.get("text", "")) if isinstance(value, dict) else ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from compactctl.document import Document, Drop, Edit, Place, Replace, write_json
 from compactctl.formats.claude_code.lines import SHADOWS
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers, text
-from compactctl.formats.edits import saved_note, slim
+from compactctl.formats.edits import shorten
 
 _COPY = "toolUseResult"
 _CHAIN = (("uuid",), ("parentUuid",))
@@ -22,7 +22,7 @@ _CHAIN = (("uuid",), ("parentUuid",))
 def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
     """Return the edits that take out what no model is sent; `path` is where it is saved."""
     progress = _Progress()
-    copies: list[int] = []
+    copies: list[Place] = []
     shadows: list[int] = []
     for record in document.records(FIELDS):
         if (fields := record.value) is None:
@@ -33,15 +33,8 @@ def slim_edits(document: Document, limit_bytes: int, path: str) -> list[Edit]:
             continue
         progress.note(record.index, kind, fields)
         if _COPY in fields and len(fields[_COPY]) > limit_bytes:
-            copies.append(record.index)
-    slimmed = (_slimmed(document, Place(record, (_COPY,)), path) for record in copies)
-    return [*(edit for edit in slimmed if edit), *map(Drop, shadows), *progress.edits()]
-
-
-def _slimmed(document: Document, place: Place, path: str) -> Edit | None:
-    raw = document.raw_value(place)
-    shorter = slim(raw, write_json(saved_note(len(raw), path)))
-    return Replace(place, shorter) if len(shorter) < len(raw) else None
+            copies.append(Place(record.index, (_COPY,)))
+    return [*shorten(document, copies, path), *map(Drop, shadows), *progress.edits()]
 
 
 class _Progress:
@@ -56,12 +49,16 @@ class _Progress:
         self._needed: set[str] = set()
         """Uuids that must stay: something points at them, or they do not stand for one line."""
         self._children: list[tuple[int, str | None, str]] = []
+        self._talk: set[str] = set()
+        """What lines of talk hang on."""
 
     def note(self, record: int, kind: str | None, fields: Fields) -> None:
         uuid, parent = text(fields.get("uuid")), text(fields.get("parentUuid"))
         self._needed.update(id for route, id in pointers(fields) if route not in _CHAIN)
         if parent is not None:
             self._children.append((record, uuid, parent))
+            if kind in ("user", "assistant"):
+                self._talk.add(parent)
         if uuid is None:
             return
         if uuid in self._seen:
@@ -73,6 +70,8 @@ class _Progress:
     def edits(self) -> Iterator[Edit]:
         """Yield the edits that drop progress lines and re-link what hangs on them."""
         above = self._kept_above()
+        if all(parent in above and above[parent] is None for parent in self._talk):
+            above = {}  # without a single link left, the file would be read line after line
         yield from (Drop(self._records[gone]) for gone in above)
         for record, uuid, parent in self._children:
             if parent in above and uuid not in above:

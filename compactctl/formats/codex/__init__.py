@@ -36,8 +36,10 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit, Place, Replace, write_json
 from compactctl.formats.codex.compact import compaction
+from compactctl.formats.codex.fork import new_session
 from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
+from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.model import Transcript
@@ -97,12 +99,12 @@ class Codex(Struct, frozen=True):
         return compaction(document, transcript, cut, metas.summary, deciding, keep_history)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
-        """Return nothing: such a file holds no copy that a model is not sent."""
-        return []
+        """Return the edits that shorten the copies of outputs in events."""
+        return slim_edits(document, limit_bytes, path)
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
-        """Return None: such a file has no id of its own."""
-        return None
+        """Return the session under an id derived from `seed`; None for a file without a header."""
+        return new_session(document, transcript, name, seed)
 
     def resume(self, path: str, session_id: str | None) -> Resume:
         """Return the command that opens a session by its id; by name or path, Codex silently starts a new one."""
