@@ -6,7 +6,7 @@ thought aloud never does; without tags the whole answer does.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -60,12 +60,12 @@ def accept(answer: Answer, prompt: str = "") -> str:
     return found.text
 
 
-def doubts(answer: Answer) -> tuple[str, ...]:
-    """Return what is odd about an answer that was taken, for the report."""
+def doubts(answer: Answer, sections: Sequence[str] = SECTIONS) -> tuple[str, ...]:
+    """Return what is odd about an answer that was taken, for the report. `sections` are those it was asked for."""
     found = _read(answer.text)
     if not found.had_tags:
         return ("the answer had no <summary> tags; all of it was taken",)
-    absent = [name for name in SECTIONS if name.lower() not in found.text.lower()]
+    absent = [name for name in sections if name.lower() not in found.text.lower()]
     return (f"the summary lacks sections: {', '.join(absent)}",) if absent else ()
 
 

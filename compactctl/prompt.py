@@ -84,6 +84,8 @@ def _round_end(said: Sequence[Said], start: int) -> int:
             break
         if each.result is not None and (each.result.call_id in wanted or index == end):
             end = index + 1
+        elif not wanted:
+            break
     return end
 
 

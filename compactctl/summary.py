@@ -238,7 +238,7 @@ class _Work:
                 self.room = self.room.shrunk(sent_tokens, error)
                 self._require_space(error)
                 continue
-            return accept(answer, request.prompt), rest, doubts(answer)
+            return accept(answer, request.prompt), rest, doubts(answer, () if self.template else prompt.SECTIONS)
 
     def _chosen(self, previous: str | None, units: list[Unit]) -> tuple[str | None, list[Unit], list[Unit]]:
         """Return what the next request holds, and what is left for later ones (rule `fold`)."""

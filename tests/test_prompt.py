@@ -31,6 +31,7 @@ def heads(text):
         (story(assistant("", call("a"), call("b")), result("a"), user("wait"), result("b")), [[0, 1, 2, 3]]),
         (story(assistant("", call("a")), user("no"), assistant("", call("a")), result("a")), [[0], [1], [2, 3]]),
         (story(result("lost"), user()), [[0], [1]]),
+        (story(user(), user(), assistant("", call()), result(), result("b"), user()), [[0], [1], [2, 3, 4], [5]]),
         ((), []),
     ],
 )

@@ -78,6 +78,7 @@ def test_a_short_story_is_one_request_and_the_analysis_is_gone():
     provider = FakeProvider()
     made = summarize(provider, story(user("Fix it."), assistant("Done.")), None, LARGE, "fold")
     assert (made.text, made.attempts, made.folds, made.dropped) == ("All is told.", 1, 0, ())
+    assert made.doubts[0].startswith("the summary lacks sections: Request and intent, ")
     assert shown(provider.prompts[0]) == [1, 2]
     assert provider.asked[0].max_output_tokens == 20_000
 
@@ -120,8 +121,9 @@ def test_extract_is_asked_once_for_everything_without_a_prompt():
 
 def test_a_template_of_ones_own_is_used():
     provider = FakeProvider()
-    summarize(provider, story(user("Fix it.")), None, LARGE, "fold", template="Sum up: {history}")
+    made = summarize(provider, story(user("Fix it.")), None, LARGE, "fold", template="Sum up: {history}")
     assert provider.prompts == ["Sum up: [1] user\n| Fix it."]
+    assert made.doubts == ()
 
 
 def test_usage_of_all_requests_is_summed_and_each_is_announced():
