@@ -2,7 +2,10 @@
 
 import io
 
+from msgspec import structs
+
 from compactctl.document import Document, DropTail
+from compactctl.formats.cutting import signed_reasoning
 from compactctl.formats.interface import Metas, Spilled
 from compactctl.model import Message
 from compactctl.plan import Cut
@@ -34,13 +37,26 @@ def lines(format_, raw):
     return contexts.lines(document, transcript)
 
 
-def expected(format_, raw, cut: Cut, made, metas=METAS):
+def expected(format_, raw, cut: Cut, made):
     """Return the lines that the context must come to, without those of the summary itself."""
     document, transcript = opened(raw, format_)
-    told = contexts.lines(document, transcript)
+    bare = [
+        structs.replace(message, parts=tuple(unsigned(document, message))) if index >= cut.first_kept else message
+        for index, message in enumerate(transcript.messages)
+    ]
+    told = contexts.lines(document, structs.replace(transcript, messages=tuple(bare)))
     kept = [i for i in range(cut.first_kept, len(told)) if i not in made.emptied]
     pinned = [cut.pinned] if cut.pinned is not None else []
     return told[: cut.leading], [told[i] for i in (*pinned, *kept)]
+
+
+def unsigned(document, message: Message):
+    """Yield the parts of a message without signed reasoning, which goes."""
+    stale = list(signed_reasoning(document, message))
+    for part in message.parts:
+        route = part.place.route
+        if not any(route[: len(block.route)] == block.route and part.place.record == block.record for block in stale):
+            yield part
 
 
 def previews(messages: tuple[Message, ...]) -> list[Spilled]:

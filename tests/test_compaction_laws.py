@@ -124,5 +124,3 @@ def test_the_same_source_and_summary_give_the_same_bytes(name, story, choice):
     cut = a_cut(opened(data, format_)[1].messages, *choice[:2])
     if cut is not None:
         assert compacted(format_, data, cut) == compacted(format_, data, cut)
-
-

@@ -42,7 +42,7 @@ def part(document: Document, messages: tuple[Message, ...], cut: Cut) -> Parted:
     stale = {
         index: list(signed_reasoning(document, messages[index]))
         for index in range(cut.first_kept, len(messages))
-        if messages[index].role == "assistant"
+        if messages[index].role == "assistant" and not messages[index].is_summary
     }
     emptied = [
         index

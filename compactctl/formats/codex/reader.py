@@ -195,7 +195,7 @@ class Reader:
         for index in self._unread:
             self._stranger("another shape", document.line(index))
         context, floor_record = self._replayed(document, findings)
-        messages = mark_leading(joined(context))
+        messages = mark_leading(joined(context), context)
         header = self._header or Payload()
         return Transcript(
             format="codex",
