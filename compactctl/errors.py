@@ -97,7 +97,7 @@ class TooLong(ProviderError):
 
     def __init__(
         self,
-        message: str,
+        message: str = "",
         *,
         limit_tokens: int | None = None,
         size_tokens: int | None = None,
@@ -114,7 +114,7 @@ class TooLarge(ProviderError):
 
 
 class RateLimited(ProviderError):
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str = "", *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 
@@ -128,7 +128,7 @@ class ContentFiltered(ProviderError):
 
 
 class RequestRejected(ProviderError):
-    def __init__(self, message: str, *, output_limit_tokens: int | None = None) -> None:
+    def __init__(self, message: str = "", *, output_limit_tokens: int | None = None) -> None:
         super().__init__(message)
         self.output_limit_tokens = output_limit_tokens
 
@@ -144,7 +144,7 @@ class ProviderUnavailable(ProviderError):
 class SummaryRefused(ProviderError):
     """`reason` is one word for the report: truncated, refused, tool_call, unfinished, blank, scratchpad, echo."""
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str = "", message: str = "") -> None:
         super().__init__(message)
         self.reason = reason
 
