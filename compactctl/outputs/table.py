@@ -101,6 +101,8 @@ _LOOK = ("format", "size", "context", "full", "could spill", "problems")
 _HEADERS = {
     "estimate": ("format", "estimates", "window", "full", "problems"),
     "spill": ("status", "spills", "context", "file", "problems"),
+    "summarize": ("status", "summary", "spills", "context", "file", "problems"),
+    "compact": ("status", "summary", "spills", "context", "file", "problems"),
     "restore": ("status", "wrote", "problems"),
     "verify": ("format", "verdict", "problems"),
 }
@@ -194,8 +196,20 @@ def _spills(outcome: Outcome) -> list[str]:
     file = "-"
     if outcome.bytes is not UNSET:
         before, after = words.size(outcome.bytes.before), words.size(outcome.bytes.after)
-        file = before if not spills else f"{before} -> {after}"
+        file = before if before == after else f"{before} -> {after}"
     return [outcome.status, f"{spills:,}" if spills else "-", context, file]
+
+
+def _summarised(outcome: Outcome) -> list[str]:
+    status, *rest = _spills(outcome)
+    note = outcome.layer2
+    if note is UNSET:
+        said = "-"
+    elif note.messages_summarized:
+        said = f"{note.messages_summarized:,} of {note.messages_summarized + note.messages_kept:,} by {note.provider}"
+    else:
+        said = note.reason.replace("_", " ")
+    return [status, visible(said), *rest]
 
 
 def _restored(outcome: Outcome) -> list[str]:
@@ -206,4 +220,11 @@ def _verdict(outcome: Outcome) -> list[str]:
     return [visible(outcome.format or "-"), "whole" if outcome.exit_code == 0 else "not whole"]
 
 
-_CELLS = {"estimate": _estimates, "spill": _spills, "restore": _restored, "verify": _verdict}
+_CELLS = {
+    "estimate": _estimates,
+    "spill": _spills,
+    "summarize": _summarised,
+    "compact": _summarised,
+    "restore": _restored,
+    "verify": _verdict,
+}
