@@ -49,14 +49,15 @@ JOINED = ", "
 Source = Literal["edit", "call", "said", "result"]
 
 WEIGHTS: Mapping[Kind, Mapping[Source, float]] = {
-    "path": {"edit": 26, "call": 18, "said": 2.5, "result": 1.2},
+    "path": {"edit": 26, "call": 18, "said": 2.5, "result": 1.6},
     "hex": {"edit": 14, "call": 10, "said": 8, "result": 1.2},
-    "identifier": {"edit": 11, "call": 7, "said": 2.5, "result": 1.1},
+    "identifier": {"edit": 4, "call": 2.5, "said": 0.9, "result": 0.4},
     "command": {"edit": 9, "call": 9, "said": 0, "result": 0},
-    "url": {"edit": 6, "call": 8, "said": 4, "result": 1},
+    "url": {"edit": 9, "call": 14, "said": 6, "result": 2},
     "error": {"edit": 0, "call": 0, "said": 0, "result": 6},
 }
-"""How likely a reference is used again (in percent, roughly), by the nearest it ever came to the session's own work."""
+"""How likely a reference is used again (in percent, roughly), by the nearest it ever came to the session's own work;
+identifiers, which are many and soon found again in the code, at a third of that."""
 
 OFTEN = 4
 """More mentions than this make it no likelier."""
@@ -64,10 +65,13 @@ OFTEN = 4
 RECENT_MESSAGES, MIDDLE_MESSAGES = 32, 96
 RECENT, MIDDLE, OLD = 1.3, 0.9, 0.7
 
-NEIGHBOUR, FAR = 2.0, 0.3
+NEIGHBOUR, FAR = 2.5, 0.3
 
-LEAST_LIKELY = 1.0
-"""What is less likely used again (in percent, roughly) is left out even where there is room."""
+_BUILT = re.compile(r"(?:^|/)(?:dist|build|node_modules|target|coverage|__pycache__|\.git|\.venv|site-packages)/")
+"""Folders of what programs made."""
+
+LEAST_LIKELY = 0.8
+"""What is worth less is left out even where there is room."""
 
 EDITORS = frozenset(
     {"edit", "write", "multiedit", "notebookedit", "apply_patch", "str_replace_editor", "create_file", "write_file"}
@@ -136,9 +140,9 @@ def _worth(fact: Fact, end: int, folders: Collection[str]) -> float:
 
 def _place_factor(path: str, folders: Collection[str]) -> float:
     """Return how a path that only stood in texts fares by where it lies: beside what was worked on, or far away."""
-    if posixpath.dirname(path) in folders:
+    if posixpath.dirname(path) in folders and not _BUILT.search(path):
         return NEIGHBOUR
-    return FAR if path.startswith(("/", "~", "github.com")) else 1
+    return FAR if path.startswith(("/", "~", "github.com")) or _BUILT.search(path) else 1
 
 
 def likelihood(fact: Fact, end: int) -> float:

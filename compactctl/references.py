@@ -67,6 +67,9 @@ _ERROR = re.compile(
 )
 ERROR_CHARACTERS = 240
 
+_LINE_NUMBER = re.compile(r"(\.[A-Za-z]{1,4})-\d+-.*$")
+"""What a search puts behind a path, before the line it shows."""
+
 _NO_PATH = re.compile(r"[\d./:+-]+|[A-Za-z]+/[A-Za-z]+|/[\w-]{1,20}|[A-Z]\w*(?:/[A-Z]\w*)+|n/a")
 """What looks like a path and is mostly not: fractions, dates, `and/or`, commands of a chat, tags."""
 
@@ -83,7 +86,7 @@ def _found(text: str) -> Iterator[Reference]:
         yield from (Reference("url", url) for url in urls if len(url) <= LONGEST)
         rest = _URL.sub(" ", text)
     for match in _PATH.finditer(rest):
-        path = match.group().rstrip(".,:;/\\")
+        path = _LINE_NUMBER.sub(r"\1", match.group()).rstrip(".,:;/\\")
         if 2 < len(path) <= LONGEST and not _NO_PATH.fullmatch(path):
             yield Reference("path", path)
     yield from (Reference("hex", match.group()) for match in _HEX.finditer(rest))

@@ -31,7 +31,7 @@ SHARES: Mapping[str, float] = {
 }
 """The nine sections, and how much of the summary each may take; what one leaves goes to those after it."""
 
-LEAST_BYTES, MOST_BYTES = 3_500, 8_000
+LEAST_BYTES, MOST_BYTES = 3_500, 10_000
 SHARE_OF_SOURCE = 0.05
 """How long a summary becomes: a share of what it stands for, between these bounds."""
 
