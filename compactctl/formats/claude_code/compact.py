@@ -175,6 +175,8 @@ class _Tree:
         is_side = transcript.parent_session_id is not None
         agent = next((node.agent for node in reversed(lines.nodes) if node.is_talk), "") if is_side else ""
         path = effective(lines, is_side, agent).nodes
+        self._names_parents = lines.names_parents
+        """Where no line does, each hangs on the one before it in the file, until the first that names one is added."""
         by_node = {node.record: node for node in path}
         self.kept_records = _records(parted.originals)
         self._kept_ids = {by_node[record].uuid for record in self.kept_records if record in by_node}
@@ -287,7 +289,7 @@ class _Tree:
             before[node.uuid] = previous
             previous = previous if node.record in dropped else node.uuid
         starts = set(self._pinned)
-        starts |= {node.uuid for node in self._path[: 1 + len(self._pinned)]}
+        starts |= {node.uuid for node in (self._path[: 1 + len(self._pinned)] if self._names_parents else self._path)}
         for row in self._rows:
             if row.record in dropped or not row.has_parent_key or not self._stays(row):
                 continue
