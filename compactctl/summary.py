@@ -218,7 +218,7 @@ class _Work:
     def _start(self, previous: str | None, units: list[Unit]) -> tuple[str | None, list[Unit]]:
         """Return an earlier summary as what goes before; one that leaves too little room becomes units itself."""
         space = self._space(None)
-        if previous is None or utf8_size(prompt.quoted(previous)) <= space // 2:
+        if previous is None or self.rule == "drop" or utf8_size(prompt.quoted(previous)) <= space // 2:
             return previous, units
         return None, [*prompt.pieces(previous, max(1, space // 2)), *units]
 
@@ -262,7 +262,7 @@ class _Work:
         """Return the summary that goes before, shortened where it would leave no room for the story."""
         if previous is None or self._space(previous) >= self._least_space():
             return previous
-        self.doubts["a summary in between was shortened to fit the window"] = None
+        self.doubts["an earlier summary was shortened to fit the window"] = None
         quote_share = utf8_size(previous) / max(1, utf8_size(prompt.quoted(previous)))
         return prompt.shortened(previous, max(1, int((self._space(None) - self._least_space()) * quote_share * 0.9)))
 

@@ -183,7 +183,7 @@ def test_a_summary_in_between_that_leaves_no_room_is_shortened_and_that_is_said(
     provider = FakeProvider(["<summary>" + "word " * 1_000 + "</summary>"])
     made = summarize(provider, long_story(12), None, SMALL, "fold")
     assert all(tokens(text) <= SMALL.input_tokens for text in provider.prompts)
-    assert "a summary in between was shortened to fit the window" in made.doubts
+    assert "an earlier summary was shortened to fit the window" in made.doubts
 
 
 def test_a_window_that_holds_no_request_is_an_error_and_nobody_is_asked():
@@ -314,6 +314,17 @@ def test_drop_leaves_out_more_each_time_a_request_was_too_long():
     assert starts == sorted(set(starts))
     assert made.dropped == tuple(range(starts[-1]))
     assert all("| old note" in text for text in provider.prompts)
+
+
+def test_drop_never_drops_the_earlier_summary():
+    previous = "\n".join(f"{n}. what was decided in step {n}" for n in range(200))
+    provider = FakeProvider()
+    made = summarize(provider, long_story(60), previous, SMALL, "drop")
+    (asked,) = provider.asked
+    assert tokens(asked.prompt) <= SMALL.input_tokens
+    assert "| 0. what was decided" in asked.prompt
+    assert "| 199. what was decided" in asked.prompt
+    assert "an earlier summary was shortened to fit the window" in made.doubts
 
 
 def test_what_fits_is_not_dropped():

@@ -10,14 +10,18 @@ SOON = {"retry-after-ms": "1"}
 
 
 class Reply:
-    """One reply: JSON, or text or bytes as they stand. `cut_bytes` of the body are promised and never sent."""
+    """One reply: JSON, or text or bytes as they stand.
 
-    def __init__(self, body=None, status=200, headers=None, cut_bytes=0, hang_up=False):
+    `cut_bytes` of the body are promised and never sent; nothing is sent before `hold` is set.
+    """
+
+    def __init__(self, body=None, status=200, headers=None, cut_bytes=0, hang_up=False, hold=None):
         self.raw = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else _json(body)
         self.status = status
         self.headers = {"content-type": "application/json", **(headers or {})}
         self.cut_bytes = cut_bytes
         self.hang_up = hang_up
+        self.hold = hold
 
 
 def _json(body):
@@ -61,6 +65,8 @@ class Server:
                 reply = server.replies[min(len(server.seen), len(server.replies) - 1)]
                 server.seen.append(Seen(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
                 self.close_connection = True
+                if reply.hold is not None:
+                    reply.hold.wait(30)
                 if reply.hang_up:
                     return
                 self.send_response(reply.status)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from typing import ClassVar
 
 import pytest
@@ -207,6 +208,15 @@ def test_a_connection_that_breaks_off_is_unavailable_and_names_the_address(wire,
     failed, server = ask(wire, reply, max_retries=0)
     assert type(failed) is errors.ProviderUnavailable
     assert server.url in str(failed)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_server_that_takes_too_long_is_not_waited_for(wire):
+    held = threading.Event()
+    with Server([Reply(wire.answer(), hold=held)]) as server:
+        with pytest.raises(errors.ProviderUnavailable, match="timed out"):
+            provider(wire, server, timeout_s=0.3, max_retries=0).answer(SummaryRequest("Sum up.", 512))
+        held.set()
 
 
 @pytest.mark.parametrize("wire", WIRES)
