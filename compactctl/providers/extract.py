@@ -130,18 +130,15 @@ class _Source(Struct):
     room: int
 
 
-EARLIER = "Before that: "
-
-
 def _request(source: _Source) -> str:
-    """The first request, or what an earlier summary says it was; and the newest one, where it is another."""
+    """The first request, or what an earlier summary says it was; and the last one of these messages."""
     asked = [(item.index, said_by_person(item.text)) for item in source.said if item.is_request]
     lines = [clip(source.earlier, source.room // 2)] if source.earlier else []
     if asked and not lines:
         lines.append(f"First: {quote(asked[0][1], source.room * 2 // 3)}")
         asked = asked[1:]
     if asked:
-        lines.append(f"Newest: {quote(asked[-1][1], source.room // 3)}")
+        lines.append(f"Last: {quote(asked[-1][1], source.room // 3)}")
     return "\n".join(lines)
 
 
@@ -167,16 +164,67 @@ _NEXT = _cue(
 )
 
 
+_ANYTHING = _cue(r"[`/_]|\w\.\w")
+_NOT_FACTS = _cue(_FOUND.pattern, _DECIDED.pattern, _NEXT.pattern)
+
+
 def _facts(source: _Source) -> str:
     lines = [clip(source.earlier, source.room // 2)] if source.earlier else []
     room = source.room - sum(map(utf8_size, lines))
-    return "\n".join([*lines, *_telling(source.said, _FOUND, room)])
+    reports = fitting_in_order(_reports(source.said), room // 2)
+    room -= sum(map(utf8_size, reports))
+    told = _telling(source.said, _FOUND, room)
+    room -= sum(map(utf8_size, told))
+    other = _telling(source.said, _ANYTHING, room // 2, but=_NOT_FACTS) if len(told) < FEW else []
+    return "\n".join([*lines, *told, *other, *reports])
+
+
+FEW = 3
+"""With fewer sentences that say what was found, others that name something stand in."""
+
+
+_SUBAGENTS = frozenset({"task", "agent", "subagent", "delegate", "spawn_agent", "wait_agent"})
+REPORT_BYTES = 320
+
+
+def _reports(said: Sequence[Said]) -> list[tuple[int, str]]:
+    """Return what subagents reported, newest first."""
+    return [
+        (item.index, f"- A subagent reported: {clip(plain(item.result.text), REPORT_BYTES)}")
+        for item in reversed(said)
+        if item.result is not None and item.result.name.lower() in _SUBAGENTS and len(item.result.text) > USER_BYTES
+    ]
 
 
 def _decisions(source: _Source) -> str:
+    """What each request came to, in the assistant's own last words on it; then what it decided."""
     lines = [clip(source.earlier, source.room // 3)] if source.earlier else []
     room = source.room - sum(map(utf8_size, lines))
-    return "\n".join([*lines, *_telling(source.said, _DECIDED, room, but=_FOUND)])
+    ends = fitting_in_order(_turn_ends(source.said), room // 2)
+    room -= sum(map(utf8_size, ends))
+    return "\n".join([*lines, *ends, *_telling(source.said, _DECIDED, room, but=_FOUND)])
+
+
+ASKED_BYTES, CAME_TO_BYTES = 80, 260
+
+
+def _turn_ends(said: Sequence[Said]) -> list[tuple[int, str]]:
+    """Return how each turn but the last ended, newest first: what was asked, what the assistant said to it last."""
+    found: list[tuple[int, str]] = []
+    asked, told = "", ""
+    for item in said:
+        if item.is_request:
+            if asked and told:
+                came_to = clip(plain(told), CAME_TO_BYTES)
+                found.append((item.index, f"- On {quote(_one_line(asked), ASKED_BYTES)}: {came_to}"))
+            asked, told = said_by_person(item.text), ""
+        elif item.role == "assistant" and item.text.strip():
+            told = item.text
+    return found[::-1]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 SENTENCE_BYTES = 260
@@ -218,6 +266,7 @@ def _says_something(sentence: str) -> bool:
 _DEFINED = re.compile(
     r"\b(?:def|class|func(?:tion)?|fn|struct|enum|trait|interface|type|const|impl|module)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w{2,})"
 )
+_KEYWORDS = frozenset("var const let type func def class for with and not the that from self static async".split())
 NAMES_SHOWN = 5
 
 
@@ -263,8 +312,8 @@ def _changes(calls: Sequence[Called], path: str) -> str:
     names: dict[str, None] = {}
     for call in reversed(calls):
         names |= dict.fromkeys(_DEFINED.findall(_part_about(calls_text(call.arguments), path)))
-    count = "written once" if len(calls) == 1 else f"{len(calls)} changes"
-    shown = list(names)[:NAMES_SHOWN]
+    count = "1 change" if len(calls) == 1 else f"{len(calls)} changes"
+    shown = [name for name in names if name not in _KEYWORDS][:NAMES_SHOWN]
     return f"{count}; {', '.join(shown)}" if shown else count
 
 
@@ -301,6 +350,13 @@ _NO_ERROR = re.compile(
 )
 
 
+_ENVELOPE = re.compile(
+    r"\s*(?:Chunk ID:|Wall time:|Process exited|Original token count:|Total output lines:|Output:"
+    r"|Exit code|\(no output\)|Command exited with code)"
+)
+"""Lines that a tool puts around an output; a search that only found nothing has no others."""
+
+
 def _failure(call: Called, answer: Answered) -> str | None:
     """Return what was tried and the line that tells why it failed; None where it did not fail."""
     status = exit_status(answer)
@@ -308,10 +364,10 @@ def _failure(call: Called, answer: Answered) -> str | None:
         return None
     told = [reference.text for reference in find_references(answer.text) if reference.kind == "error"]
     at = [line.strip() for line in answer.text.splitlines() if line.strip() in told or line.strip()[:240] in told]
-    plain = [line for line in answer.text.strip().splitlines() if line.strip() and not line.startswith("Exit code")]
-    why = at[0] if at else plain[0] if plain else status
-    if why.strip() == "(no output)":
+    output = [line for line in answer.text.splitlines() if line.strip() and not _ENVELOPE.match(line)]
+    if not output:
         return None
+    why = at[0] if at else output[0]
     return f"{clip(_tried(call), 110)}: {clip(why.strip(), ERROR_BYTES)}"
 
 
@@ -323,7 +379,17 @@ def _tried(call: Called) -> str:
     if script is not None:
         lines = [line for line in script.splitlines() if line.strip()]
         return _CD.sub("", lines[-1].strip()) if lines else call.name
-    return f"{call.name} {(changed_files(call) or _read_file(call) or [''])[0]}".strip()
+    return f"{call.name} {(changed_files(call) or _read_file(call) or [_first_text(call)])[0]}".strip()
+
+
+_TELLING = ("description", "pattern", "query", "subject", "skill", "url", "name", "title")
+
+
+def _first_text(call: Called) -> str:
+    arguments = arguments_of(call.arguments)
+    if not isinstance(arguments, dict):
+        return ""
+    return next((arguments[key] for key in _TELLING if isinstance(arguments.get(key), str)), "")
 
 
 def _afterwards(said: Sequence[Said], position: int) -> str:
@@ -447,11 +513,12 @@ def _next(source: _Source) -> str:
         return clip(doing, max(source.room, 120))
     for item in reversed(source.said[-12:]):
         if item.is_request:
-            return f"Answer the newest request: {quote(said_by_person(item.text), max(source.room - 30, 120))}"
+            return f"Answer what was asked last: {quote(said_by_person(item.text), max(source.room - 30, 120))}"
         told = [each for each in sentences(item.text) if _NEXT.search(each)] if item.role == "assistant" else []
         if told:
             return clip(told[-1], max(source.room, 120))
-    return "Go on with the newest request."
+    asked = next((said_by_person(item.text) for item in reversed(source.said) if item.is_request), "")
+    return f"Go on with what was asked last: {quote(asked, max(source.room - 34, 120))}" if asked else ""
 
 
 _WRITERS = (_request, _facts, _files, _errors, _decisions, _user, _open, _present, _next)
