@@ -20,6 +20,7 @@ from compactctl.errors import BreakerOpen, CompactctlError, HookFailed, OverBudg
 from compactctl.facts import HEADING, facts_section
 from compactctl.formats.interface import Metas
 from compactctl.job import Job, Planned, Summarised, plan, start
+from compactctl.model import Text
 from compactctl.options import Options
 from compactctl.outcome import Layer2Note, Outcome, Output, Problem, Status, SurvivalNote, UsageNote
 from compactctl.plan import Cut
@@ -98,7 +99,7 @@ def _decide(job: Job, desk: Desk) -> dict[int, Cut]:
             messages = planned_messages(item.sized.transcript.messages, item.plan)
             window = item.sized.measured.window.tokens
             cut = choose_cut(messages, item.sized.estimator, job.options.settings.layer2, window, is_request)
-            if cut is not None:
+            if cut is not None and _says_something(job, item, cut):
                 cuts[position] = cut
             else:
                 note = msgspec.structs.replace(note, reason="nothing_older")
@@ -106,6 +107,16 @@ def _decide(job: Job, desk: Desk) -> dict[int, Cut]:
         job.layer2[position] = note
     plan(job, [failure for item in job.planned for failure in item.plan.failures])
     return cuts
+
+
+def _says_something(job: Job, item: Planned, cut: Cut) -> bool:
+    """Return whether a cut takes more away than an earlier summary of ours, with what stands behind it."""
+    document, messages = job.session.document, item.sized.transcript.messages
+    return any(
+        not all(isinstance(part, Text) and metas.is_ours(str(document.value(part.place))) for part in message.parts)
+        for message in (messages[index] for index in summarised(cut))
+        if not message.is_summary
+    )
 
 
 def _note(desk: Desk, item: Planned, is_due: bool, reason: str) -> Layer2Note:

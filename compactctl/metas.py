@@ -42,12 +42,12 @@ def compose(text: str, writer: str, count: int, path: str, dropped: int, *, has_
 
 def split(said: Sequence[Said]) -> tuple[Said, ...]:
     """Return the messages as they were said: of an earlier summary of ours its text alone, and nothing else of it."""
-    return tuple(_own(each) for each in said if not _is_ours(each))
+    return tuple(_own(each) for each in said if each.calls or each.result or not is_ours(each.text))
 
 
-def _is_ours(said: Said) -> bool:
-    text = said.text.strip()
-    return not said.calls and said.result is None and (text == ACKNOWLEDGED or bool(_REMINDER.fullmatch(text)))
+def is_ours(text: str) -> bool:
+    """Return whether a message says nothing but what stands behind every summary of ours."""
+    return text.strip() == ACKNOWLEDGED or bool(_REMINDER.fullmatch(text.strip()))
 
 
 def _own(said: Said) -> Said:
