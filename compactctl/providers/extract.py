@@ -266,7 +266,9 @@ def _says_something(sentence: str) -> bool:
 _DEFINED = re.compile(
     r"\b(?:def|class|func(?:tion)?|fn|struct|enum|trait|interface|type|const|impl|module)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w{2,})"
 )
-_KEYWORDS = frozenset("var const let type func def class for with and not the that from self static async".split())
+_KEYWORDS = frozenset(
+    {"var", "const", "let", "type", "func", "def", "class", "for", "with", "and", "that", "self", "async"}
+)
 NAMES_SHOWN = 5
 
 
@@ -371,14 +373,15 @@ def _failure(call: Called, answer: Answered) -> str | None:
     return f"{clip(_tried(call), 110)}: {clip(why.strip(), ERROR_BYTES)}"
 
 
-_CD = re.compile(r"^cd \S+ (?:&&|;) ")
+_CD = re.compile(r"^cd \S+ *(?:&&|;) *")
+_CD_ONLY = re.compile(r"(?:cd|set) [^;&|]*")
 
 
 def _tried(call: Called) -> str:
     script = script_of(call.arguments)
     if script is not None:
-        lines = [line for line in script.splitlines() if line.strip()]
-        return _CD.sub("", lines[-1].strip()) if lines else call.name
+        lines = [line for line in map(str.strip, script.splitlines()) if line and not line.startswith("#")]
+        return _CD.sub("", next((line for line in lines if not _CD_ONLY.fullmatch(line)), call.name))
     return f"{call.name} {(changed_files(call) or _read_file(call) or [_first_text(call)])[0]}".strip()
 
 
@@ -409,13 +412,11 @@ USER_BYTES = 320
 
 
 def _user(source: _Source) -> str:
-    """All that the user said after the first request, the newest that fit, in order; answers to questions, too."""
-    quotes = list(_said_by_user(source.said))[1:]
-    newest = max((index for index, _ in quotes), default=-1)
-    lines = [
-        (index, f"- {quote(text, USER_BYTES * 2 if index == newest else USER_BYTES)}")
-        for index, text in reversed(quotes)
-    ]
+    """What the user said between the first and the last request, the newest that fit, in order; answers, too."""
+    asked = [said_by_person(item.text) for item in source.said if item.is_request]
+    shown = {*asked[:1], *asked[-1:]}
+    quotes = [(index, text) for index, text in _said_by_user(source.said) if text not in shown]
+    lines = [(index, f"- {quote(text, USER_BYTES)}") for index, text in reversed(quotes)]
     earlier = clip(source.earlier, source.room // 3)
     kept = fitting_in_order(lines, source.room - utf8_size(earlier))
     return "\n".join([*([earlier] if earlier else []), *kept])
@@ -511,12 +512,15 @@ def _next(source: _Source) -> str:
     doing = next((task.words for task in tasks(source.said) if task.status == "in_progress"), "")
     if doing:
         return clip(doing, max(source.room, 120))
-    for item in reversed(source.said[-12:]):
+    is_answered = bool(source.said) and source.said[-1].role == "assistant" and not source.said[-1].calls
+    for item in reversed(source.said[-1:] if is_answered else source.said[-12:]):
         if item.is_request:
             return f"Answer what was asked last: {quote(said_by_person(item.text), max(source.room - 30, 120))}"
         told = [each for each in sentences(item.text) if _NEXT.search(each)] if item.role == "assistant" else []
         if told:
             return clip(told[-1], max(source.room, 120))
+    if is_answered:
+        return "What was asked last is answered; go on with what follows."
     asked = next((said_by_person(item.text) for item in reversed(source.said) if item.is_request), "")
     return f"Go on with what was asked last: {quote(asked, max(source.room - 34, 120))}" if asked else ""
 
