@@ -88,12 +88,16 @@ def _room(said: Sequence[Said], max_output_tokens: int) -> int:
     return min(wanted, max_output_tokens * BYTES_PER_TOKEN)
 
 
-_TAGS = re.compile(r"<(/?)(?=(?:summary|analysis)\b)", re.IGNORECASE)
+_TAGS = re.compile(
+    r"<(?=[\s/]*(?:antml:)?(?:summary|analysis|think(?:ing)?|reasoning|scratchpad|invoke|parameter"
+    r"|tool_use|tool_calls?|function_calls?)\b)",
+    re.IGNORECASE,
+)
 
 
 def _harmless(text: str) -> str:
-    """Return the text so that no quoted tag can be taken for the summary's own."""
-    return _TAGS.sub(r"< \1", text)
+    """Return the text so that no quoted tag can be taken for the answer's own."""
+    return _TAGS.sub("‹", text)
 
 
 # an earlier summary ------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from compactctl.providers import DEFAULT, SummaryRequest, make
 from compactctl.references import Kind, Reference, calls_text, find_references, shell_commands
 from compactctl.settings import Settings
 from compactctl.story import Said, read_story, request_test
+from compactctl.summary import accept
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 WINDOW_TOKENS = 200_000
@@ -124,7 +125,7 @@ def measure(sample: Sample) -> Measured | None:
     wanted = used_again(story, sample.future)
     if not wanted:
         return None
-    summary = make(DEFAULT).answer(SummaryRequest("", settings.layer2.summary_reserve_tokens, gone)).text
+    summary = accept(make(DEFAULT).answer(SummaryRequest("", settings.layer2.summary_reserve_tokens, gone)))
     facts = facts_section(gone, FACTS_TOKENS, settings.estimator.bytes_per_token, f"{summary}\n{kept}")
     found: Counter[tuple[Kind, str]] = Counter()
     for reference in wanted:
