@@ -6,6 +6,7 @@ VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 PYTEST_ARGS ?= -n 2
 CLIENTS_INST ?= $(CURDIR)/.cache/clients
+MODEL_VENV ?= $(CURDIR)/.cache/model
 
 # The first Python that is new enough. `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -14,7 +15,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench samples readme test-clients clean
+.PHONY: all check format lint types test demo bench survival samples readme test-clients test-model clean
 
 all: check lint types test
 
@@ -40,10 +41,19 @@ demo: $(DEMO_VENV)/ready
 bench: $(VENV)/ready
 	$(IN_VENV) tests.bench
 
+# How much of what real sessions use again survives a summary; needs the corpus beside the repository.
+survival: $(VENV)/ready
+	$(IN_VENV) tests.bench.survival
+
 # Real agents, installed by a script of their own into CLIENTS_INST (about 1 GB); needs npm.
 test-clients: $(VENV)/ready
 	CLIENTS_INST="$(CLIENTS_INST)" tests/clients/install
 	CLIENTS_INST="$(CLIENTS_INST)" $(IN_VENV) pytest -m clients
+
+# A small real model and a server for it, installed by a script of its own into MODEL_VENV (about 400 MB; compiles).
+test-model: $(VENV)/ready
+	MODEL_VENV="$(MODEL_VENV)" PYTHON="$(PYTHON)" tests/model/install
+	MODEL_VENV="$(MODEL_VENV)" $(IN_VENV) pytest -m model tests/model
 
 samples: $(VENV)/ready
 	$(IN_VENV) tests.scripts.make_samples

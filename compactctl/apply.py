@@ -1,4 +1,7 @@
-"""Layer 1 on one session file: plan, write it where that is asked for, and say what was done or would be."""
+"""A planned compaction of one session file: write it where that is asked for, and say what was done or would be.
+
+Layer 1 comes whole from here; Layer 2 brings a job that has its cuts.
+"""
 
 import shlex
 from pathlib import Path
@@ -22,12 +25,16 @@ def spill(session: Session, options: Options, paths: store.Paths) -> list[Outcom
 
     Raises WriteError or VerifyError where the session could not be written; the source is as it was then.
     """
-    job = start(session, options, paths)
+    return carry_out(start(session, options, paths))
+
+
+def carry_out(job: Job) -> list[Outcome]:
+    """Return what was done by a job, or would be without `apply`. Raises WriteError or VerifyError."""
     if not job.has_work:
-        if options.apply:
-            generations.mend(store.own_paths(Path(session.path)), session.own_receipt)
+        if job.options.apply:
+            generations.mend(store.own_paths(Path(job.session.path)), job.session.own_receipt)
         return [_described(job, item, "unchanged") for item in job.planned]
-    if not options.apply:
+    if not job.options.apply:
         return _dry_run(job)
     return _applied(job)
 
@@ -38,7 +45,8 @@ def _dry_run(job: Job) -> list[Outcome]:
     size_after = size_before + made.growth_bytes
     spilled = sum(spill.result.size_bytes for plan in job.plans for spill in plan.spills)
     outcomes = [
-        _described(job, item, "planned" if item.plan.spills or made.slimming else "unchanged") for item in job.planned
+        _described(job, item, "planned" if item.plan.spills or item.cut or made.slimming else "unchanged")
+        for item in job.planned
     ]
     outcomes[0].bytes = Bytes(size_before, size_after, spilled + made.replaced_bytes)
     if job.options.check:
@@ -75,8 +83,11 @@ def _described(job: Job, item: Planned, status: Status) -> Outcome:
     made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
     if not item.plan.spills and not item.plan.failures:
         made.layer1 = views.nothing_spilled(made.layer1, item.sized.transcript, item.plan, job.options.settings)
+    if item.layer2 is not None:
+        made.layer2 = item.layer2
     if status != "unchanged":
-        made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
+        made.output = _output(job)
+        _say_over_threshold(made, job, item)
     if item.is_over_target:
         text = f"{item.tokens_after:,} tokens are left, {item.target_tokens:,} were asked for; no other result helps"
         made.notes = (*made.notes, text)
@@ -86,10 +97,29 @@ def _described(job: Job, item: Planned, status: Status) -> Outcome:
     return made
 
 
+def _output(job: Job) -> Output:
+    has_spills = any(plan.spills for plan in job.plans) or job.command == "spill"
+    return Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills) if has_spills else "")
+
+
+def _say_over_threshold(made: Outcome, job: Job, item: Planned) -> None:
+    """Say it where the smallest result is still so large that the next request would be due for a summary."""
+    if not item.is_over_threshold:
+        return
+    text = (
+        f"{item.tokens_after:,} tokens are left, and a summary is due from {item.sized.measured.threshold:,}: "
+        "what has to stay word for word is more than that"
+    )
+    made.notes = (*made.notes, text)
+    if job.options.apply:
+        made.error = Problem(OverTarget(text).code, text)
+        made.exit_code = OverTarget.exit_code
+
+
 def _written(job: Job, item: Planned, written: Written) -> Outcome:
     made = _described(job, item, "applied" if written.is_new else "unchanged")
     made.checks = written.checks.held
-    made.output = Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills))
+    made.output = _output(job)
     is_at_home = job.options.place != "beside" and job.options.out is None
     new_id = job.new.session_id if job.options.place == NEW_SESSION and job.new else made.session_id
     made.resume = views.resume_note(job.session.read.format, str(job.paths.session), new_id if is_at_home else None)

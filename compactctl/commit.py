@@ -5,21 +5,25 @@ put in place before the new session was read again from disk and passed every ch
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, generations, originals, receipt, store, verify
-from compactctl.document import Document
+from compactctl import __version__, generations, history, originals, receipt, store, verify
+from compactctl.cut import summarised
+from compactctl.document import Document, Splice
 from compactctl.errors import NoReceipt, OutputChanged, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.edits import result_text
 from compactctl.formats.interface import SideFile
-from compactctl.job import Job, Planned, Splices, plan, replan, splices
-from compactctl.plan import Failure
+from compactctl.job import Job, Planned, Splices, hidden_tokens, plan, replan, splices
+from compactctl.model import Transcript
+from compactctl.outcome import Layer2Note
+from compactctl.plan import Failure, Plan
 from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
-from compactctl.session import reread
+from compactctl.session import Read, reread
+from compactctl.settings import public
 from compactctl.verify import Checks
 
 
@@ -63,7 +67,7 @@ def commit(job: Job) -> Written:
         session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
         session_file.write(job.session.document.edited(made.every))
         kept = _write_kept(on_disk, job, made, session_file)
-        checked, noted = _checked(job, session_file, kept)
+        checked, noted = _checked(job, made, session_file, kept)
         _require_unchanged(job)
         is_new = _put_in_place(job, noted, session_file, kept)
     return Written(session_file.size_bytes, checked, is_new)
@@ -86,17 +90,20 @@ class Kept(Struct):
     whole: store.Candidate | None = None
     values: store.Candidate | None = None
     copies: store.Candidate | None = None
+    history: store.Candidate | None = None
+    summary: store.Candidate | None = None
 
     @property
     def files(self) -> list[store.Candidate]:
-        return [file for file in (self.whole, self.values, self.copies) if file is not None]
+        kept = (self.whole, self.history, self.summary, self.values, self.copies)
+        return [file for file in kept if file is not None]
 
     def original(self, result: Document) -> Iterator[bytes]:
         """Yield the original session from what lies on disk, not yet in place."""
         return originals.restored(
             result,
             self.header.output.bytes,
-            *(file.written if file else None for file in (self.whole, self.values, self.copies)),
+            *(file.written if file else None for file in (self.whole, self.values, self.copies, self.history)),
         )
 
 
@@ -105,6 +112,7 @@ def _write_kept(on_disk: contextlib.ExitStack, job: Job, made: Splices, session_
     source = FileNote(Path(job.session.path).name, document.size_bytes, job.source_sha256, document.line_count)
     output = FileNote(job.paths.session.name, session_file.size_bytes, session_file.sha256)
     kept = Kept(originals.Header(originals.SCHEMA, source, output), _number(job))
+    moved = _write_history(on_disk, job, made, kept) if job.is_cut else {}
     if job.keeps_whole:
         kept.whole = _candidate(on_disk, _backup_path(job, kept.number or 1))
         chunks = document.windows(0, document.size_bytes)
@@ -112,12 +120,43 @@ def _write_kept(on_disk: contextlib.ExitStack, job: Job, made: Splices, session_
         return kept
     values, copies = _values_paths(job, kept.number)
     kept.values = _candidate(on_disk, values)
-    kept.values.write(originals.lines(kept.header, document, made.every, without=made.slimming))
+    kept.values.write(originals.lines(kept.header, document, made.every, made.slimming, moved))
     if made.slimming:
         kept.copies = _candidate(on_disk, copies)
         rest = frozenset(made.every) - made.slimming
-        kept.copies.write(store.packed(originals.lines(kept.header, document, made.every, without=rest)))
+        kept.copies.write(store.packed(originals.lines(kept.header, document, made.every, rest, moved)))
     return kept
+
+
+def _write_history(on_disk: contextlib.ExitStack, job: Job, made: Splices, kept: Kept) -> Mapping[Splice, int]:
+    """Write the lines that summaries stand for, and the summaries; return where in it what was left out stands."""
+    document = job.session.document
+    planned = history.plan(document, made.moved, [splice for splice in made.every if splice not in made.slimming])
+    kept.history = _candidate(on_disk, history_path(job, kept.number))
+    kept.history.write(history.chunks(document, planned))
+    kept.summary = _candidate(on_disk, summary_path(job, kept.number))
+    kept.summary.write([_summaries(job).encode()])
+    return planned.offsets
+
+
+def _summaries(job: Job) -> str:
+    """Return the text of the summary file: the summary; where the file has several sessions, each under its number."""
+    texts = [(item.sized.transcript.index, item.summarised.text) for item in job.planned if item.summarised]
+    if len(texts) == 1:
+        return texts[0][1].rstrip("\n") + "\n"
+    return "\n".join(f"# {index}\n\n{text.rstrip()}\n" for index, text in texts)
+
+
+def history_path(job: Job, number: int | None = None) -> Path:
+    """Return where the history goes; in place it is numbered, and `number` is the next one unless it is known."""
+    number = _number(job) if number is None else number
+    return job.paths.history if number is None else job.paths.numbered("history", number, ".jsonl")
+
+
+def summary_path(job: Job, number: int | None = None) -> Path:
+    """Return where the summary goes as a text of its own."""
+    number = _number(job) if number is None else number
+    return job.paths.summary if number is None else job.paths.numbered("summary", number, ".md")
 
 
 def _number(job: Job) -> int | None:
@@ -146,22 +185,22 @@ def _values_paths(job: Job, number: int | None) -> tuple[Path, Path]:
 # the receipt, and the checks ------------------------------------------------------------------------
 
 
-def _checked(job: Job, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
+def _checked(job: Job, made: Splices, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
     with store.reading(str(session_file.written)) as source:
         document, result = reread(source, job.session.path, job.session.read.format)
+        _measure(job, made, result)
         noted = _receipt(job, kept, document.line_count)
         restored = verify.digest(kept.original(document))
         named = {
             "restorable": [] if restored == job.source_sha256 else ["putting the originals back gives another file"],
-            "context_kept": verify.context_changes(
-                job.session.read.transcripts, result.transcripts, job.plans, same_ids=job.new is None
-            ),
+            "context_kept": _context_changes(job, result.transcripts),
             "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
             "spills_present": verify.missing_spills(
                 job.plans, lambda name, digest: store.spill_is_whole(job.paths.spills, name, digest)
             ),
-            "settled": verify.unsettled(replan(document, result, noted, job.paths, job.failed)),
+            **({"balanced": _unbalanced(job, kept)} if job.is_cut else {}),
+            "settled": verify.unsettled(_second_run(job, document, result, noted)),
         }
     checks = verify.combine(named)
     if not checks.all_held:
@@ -169,19 +208,87 @@ def _checked(job: Job, session_file: store.Candidate, kept: Kept) -> tuple[Check
     return checks, msgspec.structs.replace(noted, checks=checks.held)
 
 
+def _second_run(job: Job, document: Document, result: Read, noted: Receipt) -> list[Plan]:
+    """Return what a second run would do, but for what could not be done in this one. After a cut an exchange without
+    a key has another number, so what failed is known by its call alone."""
+    plans = replan(document, result, noted, job.paths, job.failed)
+    failed = {call_id for _, call_id in job.failed} if job.is_cut else set()
+    return [Plan(tuple(spill for spill in each.spills if spill.result.call_id not in failed)) for each in plans]
+
+
+def _measure(job: Job, made: Splices, result: Read) -> None:
+    """Set the tokens of each session that was cut to what the written one holds, and count the reasoning that went."""
+    for item, transcript, edits in zip(job.planned, result.transcripts, made.cuts, strict=False):
+        if item.summarised is None:
+            continue
+        estimator = item.sized.estimator
+        summary = [message for message in transcript.messages if message.is_summary]
+        item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized, job.options)
+        item.emptied = edits.emptied
+        item.layer2 = msgspec.structs.replace(
+            item.summarised.note,
+            summary_tokens=estimator.tokens(tuple(summary[:1])),
+            reasoning_dropped=edits.dropped_reasoning,
+            fates=item.fate_counts(),
+        )
+
+
+def _context_changes(job: Job, after: Sequence[Transcript]) -> list[str]:
+    """Return where any session of the file is not what was planned."""
+    before = job.session.read.transcripts
+    if not job.is_cut:
+        return verify.context_changes(before, after, job.plans, same_ids=job.new is None)
+    if len(before) != len(after):
+        return [f"{len(before)} sessions before, {len(after)} after"]
+    same_ids = job.new is None
+    return [
+        problem
+        for old, new, item in zip(before, after, job.planned, strict=True)
+        for problem in (
+            verify.cut_changes(old.messages, new.messages, item.plan, item.cut, item.emptied, same_ids=same_ids)
+            if item.cut
+            else verify.context_changes([old], [new], [item.plan], same_ids=same_ids)
+        )
+    ]
+
+
+def _unbalanced(job: Job, kept: Kept) -> list[str]:
+    """Return where a message has no fate, or was summarised and its lines are not in the history on disk."""
+    document = job.session.document
+    lines = store.line_digests(kept.history.written) if kept.history else frozenset()
+    return [
+        problem
+        for item in job.planned
+        if item.cut is not None
+        for problem in verify.unbalanced(
+            item.fate_counts(),
+            (
+                (message.line, all(verify.digest([document.raw(record)]) in lines for record in message.records))
+                for message in (
+                    item.sized.transcript.messages[index] for index in (*summarised(item.cut), *item.emptied)
+                )
+            ),
+        )
+    ]
+
+
 def _receipt(job: Job, kept: Kept, output_lines: int) -> Receipt:
     return Receipt(
         schema=receipt.SCHEMA,
         version=__version__,
-        command="spill",
+        command=job.command,
         source=kept.header.source,
         output=msgspec.structs.replace(kept.header.output, lines=output_lines),
         sessions=tuple(_session_note(item) for item in job.planned),
-        settings=job.options.settings,
+        settings=public(job.options.settings),
         place=job.options.place,
         new_session_id=job.new.session_id if job.new else None,
         originals=_note(job, kept.values),
         copies=_note(job, kept.copies),
+        history=_note(job, kept.history),
+        summary=_note(job, kept.summary),
+        spills=job.spills,
+        request=job.request,
         backup=_note(job, kept.whole),
         generation=kept.number,
     )
@@ -212,7 +319,16 @@ def _session_note(item: Planned) -> SessionNote:
         ),
         decisions=receipt.decisions(item.plan),
         failures=tuple(failure.error for failure in item.plan.failures),
+        layer2=_layer2_note(item),
+        fates=item.fates() if item.cut else (),
     )
+
+
+def _layer2_note(item: Planned) -> Layer2Note | None:
+    """Return what the receipt tells of Layer 2: files by their names, and the summary in its own."""
+    if item.layer2 is None:
+        return None
+    return msgspec.structs.replace(item.layer2, history_file=None, summary_file=None, summary=None)
 
 
 # what must hold before, and the last steps ---------------------------------------------------------
@@ -225,7 +341,7 @@ def require_place(job: Job) -> None:
     elif job.paths.session.exists() and store.file_sha256(job.paths.session) not in _own_digests(job.paths):
         raise OutputChanged(
             f"{job.paths.session}: it is there and is not what compactctl wrote (an agent may have gone on in it); "
-            f"move it away, or compact it instead: compactctl spill {job.paths.session}"
+            f"move it away, or compact it instead: compactctl {job.command} {job.paths.session}"
         )
 
 

@@ -72,13 +72,29 @@ class DropTail(Struct, frozen=True):
 
 
 class Insert(Struct, frozen=True):
-    """Put a new line (JSON, no line end) right after a record."""
+    """Put new lines (JSON, no line end at the last) right after a record; before the first one for `BEFORE_ALL`."""
 
     after: int
     json: bytes
 
 
-Edit = Replace | Drop | DropTail | Insert
+class Remove(Struct, frozen=True):
+    """Take an element out of an array, with the comma that parts it from the next."""
+
+    place: Place
+
+
+class Put(Struct, frozen=True):
+    """Put new elements into an array, before the element at `place`; behind the last one where there is none."""
+
+    place: Place
+    jsons: tuple[bytes, ...]
+
+
+BEFORE_ALL = -1
+"""Where an `Insert` goes that stands before every record."""
+
+Edit = Replace | Drop | DropTail | Insert | Remove | Put
 
 
 class Splice(Struct, frozen=True, order=True):
@@ -255,14 +271,20 @@ class Document:
         """
         made: list[Splice] = []
         replacing: list[Replace] = []
+        arrays: dict[Place, list[Remove | Put]] = {}
         for edit in edits:
-            if isinstance(edit, Replace):
-                replacing.append(edit)
-            else:
-                made += self._concrete(edit)
+            match edit:
+                case Replace():
+                    replacing.append(edit)
+                case Remove(place) | Put(place):
+                    arrays.setdefault(Place(place.record, place.route[:-1]), []).append(edit)
+                case _:
+                    made += self._concrete(edit)
         replacing.sort(key=_record_of)
         for record, group in itertools.groupby(replacing, _record_of):
             made += self._replaced(record, group)
+        for where, changes in arrays.items():
+            made += self._rearranged(where, changes)
         made.sort()
         if not any(splice.end == self.size_bytes for splice in made) and not self.ends_in_newline:
             made.append(Splice(self.size_bytes, self.size_bytes, b"\n"))
@@ -278,12 +300,28 @@ class Document:
             start, end = seen.span(edit.place.route)
             yield Splice(base + start, base + end, edit.json)
 
+    def _rearranged(self, array: Place, changes: Iterable[Remove | Put]) -> Iterator[Splice]:
+        """Yield the splices that take elements out of an array and put others in; those that stay keep their bytes."""
+        raw, base = self.raw(array.record), self._starts[array.record]
+        opening = span(raw, array.route)[0] + 1
+        spans = [(start, end) for _, start, end in members(raw, opening - 1)]
+        gone = {change.place.route[-1] for change in changes if isinstance(change, Remove)}
+        put = [(change.place.route[-1], change.jsons) for change in changes if isinstance(change, Put)]
+        stay = [index for index in range(len(spans)) if index not in gone]
+        for before, after in itertools.pairwise([-1, *stay, len(spans)]):
+            new = [json for index, jsons in put for json in jsons if before < int(index) <= after]
+            if new or after - before > 1:
+                start, end, joined = _gap(spans, opening, before, after, new)
+                yield Splice(base + start, base + end, joined)
+
     def _concrete(self, edit: Drop | DropTail | Insert) -> Iterator[Splice]:
         match edit:
             case Drop(record):
                 shares_line = record > 0 and self._lines[record - 1] == self._lines[record]
                 end = self._ends[record] if shares_line else self._line_end(record)
                 yield Splice(self._starts[record], end, b"")
+            case Insert(after, new) if after == BEFORE_ALL:
+                yield Splice(self._starts[0], self._starts[0], new + b"\n")
             case Insert(after, new):
                 end = self._line_end(after)
                 lead = b"" if self.slice(end - 1, end) == b"\n" else b"\n"
@@ -328,6 +366,20 @@ class Document:
 
 def _record_of(edit: Replace) -> int:
     return edit.place.record
+
+
+def _gap(
+    spans: list[tuple[int, int]], opening: int, before: int, after: int, new: list[bytes]
+) -> tuple[int, int, bytes]:
+    """Return what gives way between two elements that stay, and what takes its place; commas are right afterwards.
+
+    `before` is -1 and `after` the number of elements where none stays on that side; `opening` is behind the bracket.
+    """
+    if after < len(spans):
+        return spans[before + 1][0], spans[after][0], b"".join(json + b"," for json in new)
+    if before >= 0:
+        return spans[before][1], spans[-1][1], b"".join(b"," + json for json in new)
+    return opening, spans[-1][1] if spans else opening, b",".join(new)
 
 
 # one value in a record ---------------------------------------------------------------------------

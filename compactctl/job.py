@@ -2,41 +2,108 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from compactctl import generations, receipt, store, views
-from compactctl.document import Document, Drop, Edit, Insert, Place, Replace, Splice, read_json, write_json
+from compactctl.cut import summarised
+from compactctl.document import (
+    Document,
+    Drop,
+    Edit,
+    Insert,
+    Place,
+    Put,
+    Remove,
+    Replace,
+    Splice,
+    read_json,
+    write_json,
+)
 from compactctl.errors import UsageError
 from compactctl.formats.edits import result_text
-from compactctl.formats.interface import Format, NewSession
-from compactctl.model import Transcript
+from compactctl.formats.interface import CompactionEdits, Format, Metas, NewSession
+from compactctl.measure import overhead
+from compactctl.model import ToolResult, Transcript
 from compactctl.options import Options
-from compactctl.plan import Failure, Plan, Spill
+from compactctl.outcome import FateCounts, Layer2Note
+from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
-from compactctl.receipt import Receipt
-from compactctl.rewrite import planned_messages, spill_edits
+from compactctl.receipt import Fate, Receipt
+from compactctl.rewrite import cut_messages, meta_messages, planned_messages, spill_edits
 from compactctl.session import Read, Session
-from compactctl.settings import Layer1
+from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
 
 IN_PLACE, NEW_SESSION, BESIDE = "in place", "new session", "beside"
 
 
+KEPT_RESULT_BYTES = 2048
+"""Where what is kept is too much on its own, results in it are spilled that are larger than this."""
+
+
+class Summarised(Struct, frozen=True):
+    """A cut with what stands for the messages before it, and what the report tells of how that was made."""
+
+    cut: Cut
+    metas: Metas
+    text: str
+    """The summary as it is kept in a file of its own."""
+    note: Layer2Note
+
+
 class Planned(Struct):
-    """One session of the file with its plan, and its tokens before and after."""
+    """One session of the file with its plan, perhaps a cut, and its tokens before and after."""
 
     sized: views.Sized
     plan: Plan
     tokens_after: int
     target_tokens: int | None
+    summarised: Summarised | None = None
+    layer2: Layer2Note | None = None
+    """What is told of Layer 2; None where nobody asked for it."""
+    emptied: tuple[int, ...] = ()
+    """The messages behind the cut that held only reasoning which no longer fits, and went with it."""
 
     @property
     def is_over_target(self) -> bool:
         return self.target_tokens is not None and self.tokens_after > self.target_tokens
+
+    @property
+    def is_over_threshold(self) -> bool:
+        """Whether all that Layer 2 could do was not enough."""
+        is_asked = self.layer2 is not None and (self.layer2.ran or self.layer2.due)
+        return is_asked and self.tokens_after >= self.sized.measured.threshold
+
+    @property
+    def cut(self) -> Cut | None:
+        return self.summarised.cut if self.summarised else None
+
+    def fates(self) -> tuple[Fate, ...]:
+        """Return what becomes of every message: summarised, else spilled, else kept."""
+        gone = frozenset((*summarised(self.cut), *self.emptied)) if self.cut else frozenset()
+        spilled = {spill.result.place for spill in self.plan.spills}
+        return tuple(
+            Fate(message.line, message.role, _fate(index in gone, message.result, spilled))
+            for index, message in enumerate(self.sized.transcript.messages)
+        )
+
+    def fate_counts(self) -> FateCounts:
+        """Return how many messages have which fate."""
+        fates = Counter(fate.fate for fate in self.fates())
+        messages = len(self.sized.transcript.messages)
+        return FateCounts(messages, fates["kept"], fates["spilled"], fates["summarised"])
+
+
+def _fate(is_summarised: bool, result: ToolResult | None, spilled: Collection[Place]) -> str:
+    if is_summarised:
+        return "summarised"
+    return "spilled" if result is not None and result.place in spilled else "kept"
 
 
 class Job(Struct):
@@ -45,12 +112,27 @@ class Job(Struct):
     session: Session
     options: Options
     paths: store.Paths
+    command: str = "spill"
+    spills: bool = True
+    """Whether Layer 1 is asked for."""
+    request: str = ""
+    """A digest of all that was asked for of Layer 2, for the receipt."""
     source_sha256: str = ""
     """Only where something is to be written."""
     new: NewSession | None = None
     slimming: list[Edit] = []
     """What takes the copies out that the model never sees, where that is asked for."""
+    summaries: dict[int, Summarised] = {}
+    """By position among the file's sessions: those that are cut."""
+    layer2: dict[int, Layer2Note] = {}
+    """What is told of Layer 2 where a session is not cut."""
+    roomy: set[int] = set()
+    """Those that are over the threshold and can't be cut: room is made in all of their context."""
     planned: list[Planned] = []
+
+    @property
+    def is_cut(self) -> bool:
+        return bool(self.summaries)
 
     @property
     def plans(self) -> list[Plan]:
@@ -58,7 +140,7 @@ class Job(Struct):
 
     @property
     def has_work(self) -> bool:
-        return bool(self.slimming) or any(plan.spills for plan in self.plans)
+        return bool(self.slimming) or self.is_cut or any(plan.spills for plan in self.plans)
 
     @property
     def is_in_place(self) -> bool:
@@ -74,12 +156,15 @@ class Job(Struct):
         return {(failure.exchange, failure.call_id) for plan in self.plans for failure in plan.failures}
 
 
-def start(session: Session, options: Options, paths: store.Paths) -> Job:
-    """Return a file's job, planned. For a new session `paths` change to what its agent would call it.
+def start(
+    session: Session, options: Options, paths: store.Paths, command: str = "spill", *, spills: bool = True
+) -> Job:
+    """Return a file's job, planned; without `spills` Layer 1 is left out.
 
-    Raises UsageError where its format knows no ids, or the target is no number.
+    For a new session `paths` change to what its agent would call it. Raises UsageError where its format knows no
+    ids, or the target is no number.
     """
-    job = Job(session, options, paths)
+    job = Job(session, options, paths, command, spills)
     if job.is_in_place and store.is_packed(session.path):
         raise UsageError(f"{session.path}: a packed session can't be changed in place; unpack it first")
     if options.place == NEW_SESSION:
@@ -110,20 +195,73 @@ def _new_session(session: Session, seed: str) -> NewSession:
 def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
     """Plan (again) every session of the file; results in `failures` stay where they are."""
     session, options = job.session, job.options
-    layer1 = options.settings.layer1
+    layer1 = options.settings.layer1 if job.spills else _NO_LIMITS
     names = SpillNames(store.existing_spills(job.paths.spills))
-    texts = _texts(session.document, job.paths, session.read.format, layer1)
+    texts = _texts(session.document, job.paths, session.read.format, options.settings.layer1)
     failed = {(failure.exchange, failure.call_id) for failure in failures}
     job.planned = []
-    for transcript in session.read.transcripts:
+    for position, transcript in enumerate(session.read.transcripts):
         sized = views.size(session, transcript, options)
-        target = _target(sized, options)
-        ledger: Ledger = receipt.ledger(_receipts(job), transcript, layer1)
-        made = make_plan(transcript.messages, layer1, ledger, texts, names, failed, target)
+        done = job.summaries.get(position)
+        is_room_needed = done is not None or position in job.roomy
+        target = _room(job, sized, done) if is_room_needed else _target(sized, options)
+        ledger: Ledger = receipt.ledger(_receipts(job), transcript, layer1) if job.spills else {}
+        made = _plan_of(sized, make_plan(transcript.messages, layer1, ledger, texts, names, failed, target), done)
         own = tuple(failure for failure in failures if failure.session_index == transcript.index)
         made = msgspec.structs.replace(made, failures=own)
-        after = _tokens_after(sized, made.spills)
-        job.planned.append(Planned(sized, made, after, target.tokens if target else None))
+        after = _tokens_after(sized, made.spills) if done is None else _tokens_after_cut(job, sized, done, made.spills)
+        asked = target_tokens(options.target, sized.measured.window.tokens) if options.target else None
+        job.planned.append(Planned(sized, made, after, asked, done, done.note if done else job.layer2.get(position)))
+
+
+_NO_LIMITS = Layer1(single_limit_bytes=LARGEST, round_limit_bytes=LARGEST)
+"""What makes Layer 1 leave everything where it is."""
+
+
+def _plan_of(sized: views.Sized, made: Plan, done: Summarised | None) -> Plan:
+    """Return what of a plan is carried out: results that are summarised leave with their lines."""
+    if done is None:
+        return made
+    kept = _kept_places(sized, done.cut)
+    return Plan(
+        tuple(spill for spill in made.spills if spill.result.place in kept),
+        tuple(keep for keep in made.keeps if keep.result.place in kept),
+    )
+
+
+def _kept_places(sized: views.Sized, cut: Cut | None) -> set[Place]:
+    kept = sized.transcript.messages[cut.first_kept if cut else 0 :]
+    return {message.result.place for message in kept if message.result is not None}
+
+
+def _room(job: Job, sized: views.Sized, done: Summarised | None) -> Target:
+    """Return what is to be reached inside what is kept: below the threshold, and the target where one is asked for."""
+    options = job.options
+    limit, smallest = sized.measured.threshold - 1, KEPT_RESULT_BYTES
+    if options.target is not None:
+        asked = target_tokens(options.target, sized.measured.window.tokens)
+        limit, smallest = min(limit, asked), 0 if asked <= limit else smallest
+    kept = _kept_places(sized, done.cut if done else None)
+    return Target(
+        limit,
+        partial(_tokens_after_cut, job, sized, done) if done else partial(_tokens_after, sized),
+        options.settings.estimator.bytes_per_token,
+        lambda result: result.place in kept and result.size_bytes > smallest,
+    )
+
+
+def _tokens_after_cut(job: Job, sized: views.Sized, done: Summarised, spills: Collection[Spill]) -> int:
+    """Return the tokens once the context is cut, by the contract's rule for Layer 2."""
+    kept = _kept_places(sized, done.cut)
+    made = Plan(spills=tuple(spill for spill in spills if spill.result.place in kept))
+    metas = meta_messages(job.session.read.format, done.metas)
+    messages = cut_messages(sized.transcript.messages, made, done.cut, metas)
+    return sized.estimator.tokens(messages) + hidden_tokens(sized, job.options)
+
+
+def hidden_tokens(sized: views.Sized, options: Options) -> int:
+    """Return the tokens that no message shows, where recorded usage may be looked at."""
+    return overhead(sized.transcript, sized.estimator) if options.anchored else 0
 
 
 def _receipts(job: Job) -> tuple[Receipt, ...]:
@@ -173,7 +311,7 @@ def replan(
     document: Document, read: Read, made: Receipt, paths: store.Paths, failed: Collection[DecisionKey] = ()
 ) -> list[Plan]:
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
-    layer1 = made.settings.layer1
+    layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
     texts = _texts(document, paths, read.format, layer1)
     return [
         make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, SpillNames({}), failed)
@@ -189,6 +327,10 @@ class Splices(Struct, frozen=True):
 
     every: tuple[Splice, ...]
     slimming: frozenset[Splice]
+    moved: frozenset[int] = frozenset()
+    """The records that are kept verbatim in the history."""
+    cuts: tuple[CompactionEdits, ...] = ()
+    """For each session of the file."""
 
     @property
     def growth_bytes(self) -> int:
@@ -201,25 +343,94 @@ class Splices(Struct, frozen=True):
 
 
 def splices(job: Job) -> Splices:
-    """Return all edits of the file: previews, what slimming takes out, new ids, no torn tail."""
+    """Return all edits of the file: previews, compactions, what slimming takes out, new ids, no torn tail."""
     document = job.session.document
-    plans: list[tuple[Transcript, Plan, int]] = [
-        (item.sized.transcript, item.plan, item.tokens_after) for item in job.planned
+    plans: list[tuple[Transcript, Plan, int | None]] = [
+        (item.sized.transcript, item.plan, None if item.cut else item.tokens_after) for item in job.planned
     ]
     edits = spill_edits(job.session.read.format, document, plans, job.paths.spill_path)
-    slimming = _beside(job.slimming, edits)
+    cuts = [_compaction(job, item) for item in job.planned]
+    edits = [*edits, *(edit for made in cuts for edit in made.edits)]
+    slimming = _beside(_slimming_of(job), edits)
     renaming = _renaming(job.new, [*edits, *slimming]) if job.new else []
+    edits = [_with_new_ids(edit, job) for edit in edits] if job.new and job.is_cut else edits
     renamed = {edit.place for edit in renaming if isinstance(edit, Replace)}
     slimming = [edit for edit in slimming if not (isinstance(edit, Replace) and edit.place in renamed)]
+    edits = [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
     every = document.splices([*edits, *slimming, *renaming])
     slim = frozenset(document.splices(slimming)) if slimming else frozenset()
-    return Splices(every, slim & frozenset(every))
+    moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
+    return Splices(every, slim & frozenset(every), moved, tuple(cuts))
+
+
+def _compaction(job: Job, item: Planned) -> CompactionEdits:
+    done, session = item.summarised, job.session
+    if done is None:
+        return CompactionEdits((), ())
+    tokens = item.sized.measured.tokens, item.tokens_after
+    return session.read.format.compaction(
+        session.document, item.sized.transcript, done.cut, done.metas, *tokens, job.options.keep_history
+    )
+
+
+def _summarised_records(job: Job) -> frozenset[int]:
+    return frozenset(
+        record
+        for item in job.planned
+        if item.cut is not None
+        for index in summarised(item.cut)
+        for record in item.sized.transcript.messages[index].records
+    )
+
+
+def _slimming_of(job: Job) -> list[Edit]:
+    """Return what slimming does to this file; in one that is cut only what is large, since its chain is made anew."""
+    if not job.is_cut:
+        return job.slimming
+    document, limit = job.session.document, job.options.settings.layer1.twin_limit_bytes
+    return [
+        edit
+        for edit in job.slimming
+        if isinstance(edit, Replace) and len(document.raw_value(edit.place)) > max(limit, len(edit.json))
+    ]
+
+
+def _with_new_ids(edit: Edit, job: Job) -> Edit:
+    """Return an edit of a compaction with the new session's ids in what it writes."""
+    ids = dict(job.new.renamed) if job.new else {}
+    if job.new is not None:
+        ids |= {t.session_id: job.new.session_id for t in job.session.read.transcripts if t.session_id}
+    match edit:
+        case Insert(after, new):
+            return Insert(after, b"\n".join(write_json(_renamed_in(read_json(line), ids)) for line in new.split(b"\n")))
+        case Put(place, new_elements):
+            return Put(place, tuple(write_json(_renamed_in(read_json(each), ids)) for each in new_elements))
+        case _:
+            return edit
+
+
+def _renamed_in(value: Any, ids: Mapping[str, str]) -> Any:
+    """Return a value with every text that is an old id replaced by the new one."""
+    match value:
+        case str():
+            return ids.get(value, value)
+        case list():
+            return [_renamed_in(each, ids) for each in value]
+        case dict():
+            return {key: _renamed_in(each, ids) for key, each in value.items()}
+    return value
 
 
 def _beside(edits: Iterable[Edit], others: Iterable[Edit]) -> list[Edit]:
-    """Return the edits that touch nothing that another one replaces already."""
-    taken = {edit.place for edit in others if isinstance(edit, Replace)}
-    return [edit for edit in edits if not isinstance(edit, Replace) or not _is_within(edit.place, taken)]
+    """Return the edits that touch nothing that another one replaces or takes out already."""
+    others = list(others)
+    taken = {edit.place for edit in others if isinstance(edit, Replace | Remove)}
+    dropped = {edit.record for edit in others if isinstance(edit, Drop)}
+    return [
+        edit
+        for edit in edits
+        if not isinstance(edit, Replace) or not (edit.place.record in dropped or _is_within(edit.place, taken))
+    ]
 
 
 def _is_within(place: Place, taken: Collection[Place]) -> bool:
@@ -240,7 +451,7 @@ def _renaming(new: NewSession, others: Sequence[Edit]) -> list[Edit]:
                 fitted.append(_renamed(placed[place], new.renamed))
             case Replace(place) if _is_within(place, placed):
                 continue
-            case Insert() | Replace() | Drop():
+            case Insert() | Replace() | Drop() | Put() | Remove():
                 fitted.append(edit)
     return fitted
 

@@ -85,3 +85,13 @@ def threshold(window: Window, layer2: Layer2) -> int:
 def after_layer1(before: int, estimated_before: int, estimated_after: int) -> int:
     """Return the tokens after spills: what they took off the estimate comes off the figure; never below zero."""
     return max(0, before - (estimated_before - estimated_after))
+
+
+def overhead(transcript: Transcript, estimator: Estimator) -> int:
+    """Return the tokens of every request that no message shows (system prompt, tools): what the first request that
+    still counts took in beyond the messages it carried; 0 where that is not known."""
+    for index in range(transcript.anchor_floor, len(transcript.messages)):
+        usage = transcript.messages[index].usage
+        if usage is not None:
+            return max(0, usage.input_tokens - estimator.tokens(transcript.messages[:index]))
+    return 0

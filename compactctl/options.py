@@ -39,5 +39,18 @@ class Options(Struct, frozen=True, kw_only=True):
     backup_dir: str | None = None
     check: bool = False
     discard_new: bool = False
+    spill_first: bool = False
+    """Whether Layer 1 runs before a summary that was asked for by hand."""
+    provider: str | None = None
+    """The named provider that writes summaries, whatever the settings say."""
+    keep_history: bool = False
+    """Leave the summarised lines in the file, where the format allows it."""
+    redact: bool = False
+    """Take known kinds of keys out of what is kept, too."""
+    yes: bool = False
+    """Ask nobody before requests go out."""
+    max_cost_usd: float | None = None
+    max_input_tokens: int | None = None
+    """No further request starts that would bring the batch above one of these."""
     allow_empty: bool = False
     debug: bool = False

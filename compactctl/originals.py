@@ -7,8 +7,9 @@ the order of the new file. It alone gives the original back, whatever else was l
 import base64
 import contextlib
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, TypeVar
 
 import msgspec
@@ -34,31 +35,48 @@ class Header(Struct, frozen=True):
 
 class Stretch(Struct, frozen=True, omit_defaults=True):
     """`length` bytes at `offset` of the new file stand where `raw` (or `base64`, if it is not UTF-8) stood, which
-    was at `source` of the original."""
+    was at `source` of the original. What moved to the history file is only pointed at: `moved` bytes at `history`."""
 
     source: int
     offset: int
     length: int
     raw: str | None = None
     base64: str | None = None
+    history: int | None = None
+    moved: int = 0
 
-    def original(self) -> bytes:
-        """Return the bytes that stood there."""
+    def original(self, history: BinaryIO | None) -> bytes:
+        """Return the bytes that stood there. Raises NoReceipt where they are not in the history file."""
+        if self.history is not None:
+            if history is None:
+                raise NoReceipt("the history file is missing: nothing to restore from")
+            history.seek(self.history)
+            return history.read(self.moved)
         if self.base64 is not None:
             return base64.b64decode(self.base64)
         return (self.raw or "").encode()
 
 
 def lines(
-    header: Header, document: Document, splices: Sequence[Splice], without: Collection[Splice] = ()
+    header: Header,
+    document: Document,
+    splices: Sequence[Splice],
+    without: Collection[Splice] = (),
+    moved: Mapping[Splice, int] = MappingProxyType({}),
 ) -> Iterator[bytes]:
-    """Yield the originals file for these splices of the source document, a line at a time, `without` some of them."""
+    """Yield the originals file for these splices of the source document, a line at a time, `without` some of them.
+
+    What the `moved` ones left out is in the history file, from the offset that they have there.
+    """
     yield msgspec.json.encode(header) + b"\n"
     grown = 0
     for splice in splices:
         if splice not in without:
-            original = document.slice(splice.start, splice.end)
-            stretch = _stretch(splice.start, splice.start + grown, len(splice.new), original)
+            place = splice.start, splice.start + grown, len(splice.new)
+            if splice in moved:
+                stretch = Stretch(*place, history=moved[splice], moved=splice.end - splice.start)
+            else:
+                stretch = _stretch(*place, document.slice(splice.start, splice.end))
             yield msgspec.json.encode(stretch) + b"\n"
         grown += len(splice.new) - (splice.end - splice.start)
 
@@ -90,16 +108,25 @@ def _decoded(row: bytes, kind: type[T], name: str) -> T:
 
 
 def restored(
-    result: Document, written_bytes: int, whole: Path | None, values: Path | None, copies: Path | None
+    result: Document,
+    written_bytes: int,
+    whole: Path | None,
+    values: Path | None,
+    copies: Path | None,
+    history: Path | None = None,
 ) -> Iterator[bytes]:
     """Yield the original of a compacted session: the `whole` that was kept, or the session's first `written_bytes`
-    with the `values` (and `copies`) put back. Raises NoReceipt where one of the files is damaged."""
+    with the `values` (and `copies` and what moved to the `history`) put back.
+
+    Raises NoReceipt where one of the files is damaged.
+    """
     with contextlib.ExitStack() as files:
         if whole is not None:
             source = Document(files.enter_context(store.reading(str(whole))))
             yield from source.windows(0, source.size_bytes)
             return
         kept = [read(files.enter_context(store.reading(str(path))), str(path))[1] for path in (values, copies) if path]
+        lines_of_history = files.enter_context(history.open("rb")) if history else None
         stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
-        splices = (Splice(row.offset, row.offset + row.length, row.original()) for row in stretches)
+        splices = (Splice(row.offset, row.offset + row.length, row.original(lines_of_history)) for row in stretches)
         yield from result.edited(splices, until=written_bytes)

@@ -85,6 +85,75 @@ class KeepCounts(Struct, frozen=True):
     count: int
 
 
+class UsageNote(Struct, frozen=True):
+    """What a provider counted over all attempts for one summary."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class PriceNote(Struct, frozen=True):
+    """What the usage costs at list prices, and of when they are."""
+
+    usd: float
+    as_of: str
+
+
+class SurvivalNote(Struct, frozen=True):
+    """Of the things of one type that the summarised part names: how many are literally present afterwards, and how
+    many can be reached, being present or in a file that the context names."""
+
+    total: int
+    present: int
+    reachable: int
+
+
+class FateCounts(Struct, frozen=True):
+    """The messages of the context by what became of them: the three add up to `messages`."""
+
+    messages: int
+    kept: int
+    spilled: int
+    summarised: int
+
+
+class Layer2Note(Struct, frozen=True, kw_only=True):
+    """What Layer 2 did, or why it did nothing."""
+
+    due: bool
+    ran: bool
+    reason: str
+    """`due`, `manual`, `below_threshold`, `nothing_older`, `breaker_open`, `hook`, `provider_failed`, `already_done`,
+    `over_budget`."""
+    provider: str | None = None
+    model: str | None = None
+    address: str | None = None
+    attempts: int = 0
+    messages_summarized: int = 0
+    messages_kept: int = 0
+    summary_tokens: int | None = None
+    usage: UsageNote | None = None
+    price: PriceNote | None = None
+    input_tokens: int | None = None
+    """About what goes into the request, or went, by our own estimate."""
+    cut_line: int | None = None
+    """The line of the first message that is kept word for word."""
+    dropped: tuple[str, ...] = ()
+    """What no request had room for (`layer2.too_long = drop`), in words."""
+    doubts: tuple[str, ...] = ()
+    """What is odd about a summary that was taken all the same, in words."""
+    reasoning_dropped: int = 0
+    redacted: dict[str, int] = {}
+    """Secrets that were taken out before anything was sent or written, by kind."""
+    survival: dict[str, SurvivalNote] = {}
+    fates: FateCounts | None = None
+    history_file: str | None = None
+    summary_file: str | None = None
+    summary: str | None = None
+
+
 class BigResult(Struct, frozen=True):
     """One of the biggest tool results; `why` says why it would or would not be spilled."""
 
@@ -196,6 +265,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     """Where something was written."""
     tokens: Tokens | UnsetType = UNSET
     layer1: Layer1Note | UnsetType = UNSET
+    layer2: Layer2Note | UnsetType = UNSET
     estimates: dict[str, int | None] | UnsetType = UNSET
     details: Details | UnsetType = UNSET
     checks: dict[str, bool] | UnsetType = UNSET
@@ -239,6 +309,8 @@ class Tally(Struct):
     """The sums over the outcomes of a batch, taken as they come, so that none of them has to be kept."""
 
     sessions: int = 0
+    unread: int = 0
+    """Those that were passed over without a look at what is in them."""
     spills: int = 0
     bytes: Bytes = Bytes(0, 0)
     tokens_before: int = 0
@@ -254,6 +326,7 @@ class Tally(Struct):
 
     def add(self, outcome: Outcome) -> None:
         self.sessions += 1
+        self.unread += outcome.status == "skipped" and outcome.layer2 is UNSET
         self.statuses[outcome.status] += 1
         self.formats[outcome.format or "unknown"] += 1
         self.exit_codes[outcome.exit_code] += 1

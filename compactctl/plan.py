@@ -52,6 +52,19 @@ class Failure(Struct, frozen=True):
     """Which conversation of the file it belongs to, where there are several."""
 
 
+class Cut(Struct, frozen=True):
+    """Where a summary takes over, as indexes into the messages of a context.
+
+    `messages[:leading]` (system and developer) stay in front. `messages[leading:first_kept]` are summarised, save
+    `pinned`: the newest request of a person among them, which stays word for word right behind the summary.
+    `messages[first_kept:]` stay word for word.
+    """
+
+    leading: int
+    first_kept: int
+    pinned: int | None = None
+
+
 class Plan(Struct, frozen=True):
     """Every decision about the results of one context, in order of messages."""
 

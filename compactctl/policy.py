@@ -56,6 +56,8 @@ class Target(Struct, frozen=True):
     """The context's tokens once these spills are made, exactly."""
     bytes_per_token: float
     """Roughly what a token takes, to know when an exact figure is worth its cost."""
+    may_spill: Callable[[ToolResult], bool] = lambda result: True
+    """Which results may be spilled for it."""
 
 
 def make_plan(
@@ -205,7 +207,7 @@ class _Maker:
                 if tokens <= target.tokens:
                     return
             place = item.result.place
-            if place in self.spills or place in self._previews:
+            if place in self.spills or place in self._previews or not target.may_spill(item.result):
                 continue
             if self._try(item, messages[item.message_index].line, "target", 0):
                 saved_bytes += item.result.size_bytes - len(self.spills[place].preview.encode())

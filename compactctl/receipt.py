@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from compactctl.errors import NoReceipt
 from compactctl.model import Transcript
+from compactctl.outcome import Layer2Note
 from compactctl.plan import Plan, SpillReason
 from compactctl.policy import KEPT_UNDER_LIMITS, Decided, DecisionKey
 from compactctl.settings import Layer1, Settings
@@ -51,6 +52,14 @@ class TokensNote(Struct, frozen=True):
     threshold: int
 
 
+class Fate(Struct, frozen=True):
+    """What became of one message of the context: `kept`, `spilled` or `summarised`."""
+
+    line: int
+    role: str
+    fate: str
+
+
 class SessionNote(Struct, frozen=True):
     """One session of the file, and every decision about it."""
 
@@ -61,6 +70,9 @@ class SessionNote(Struct, frozen=True):
     tokens: TokensNote
     decisions: tuple[Decision, ...]
     failures: tuple[str, ...] = ()
+    layer2: Layer2Note | None = None
+    fates: tuple[Fate, ...] = ()
+    """Of every message, in order, where some were summarised."""
 
 
 class Receipt(Struct, frozen=True):
@@ -81,6 +93,14 @@ class Receipt(Struct, frozen=True):
     """The values that were replaced, where they were kept one by one."""
     copies: FileNote | None = None
     """The same for what `--slim` took out."""
+    history: FileNote | None = None
+    """The lines that a summary stands for, verbatim."""
+    summary: FileNote | None = None
+    """The summary as a text of its own."""
+    spills: bool = True
+    """Whether Layer 1 was asked for."""
+    request: str = ""
+    """A digest of all that was asked for: a second run that asks for the same has nothing to do."""
     backup: FileNote | None = None
     """The whole original, where it was kept whole: by name, or by full path where it is not beside the session."""
     generation: int | None = None
@@ -138,7 +158,10 @@ def decisions(plan: Plan) -> tuple[Decision, ...]:
 
 
 def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, Decided]:
-    """Return what earlier runs decided about this session: every replace, and keeps under the same limits."""
+    """Return what earlier runs decided about this session: every replace, and keeps under the same limits.
+
+    After a cut exchanges without a key have other numbers, so no keep of such a run binds: the limits say the same.
+    """
     found: dict[DecisionKey, Decided] = {}
     for receipt in receipts:
         same_limits = _limits(receipt.settings.layer1) == _limits(limits)
@@ -151,7 +174,7 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
                 if decision.fate == "spilled":
                     digests = decision.sha256 or "", decision.preview_sha256 or ""
                     found[key] = Decided(True, *digests, _spill_reason(decision))
-                elif same_limits and decision.reason == KEPT_UNDER_LIMITS:
+                elif same_limits and session.layer2 is None and decision.reason == KEPT_UNDER_LIMITS:
                     found.setdefault(key, Decided(False))
     return found
 

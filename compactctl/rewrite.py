@@ -6,9 +6,9 @@ import msgspec
 
 from compactctl.document import Document, DropTail, Edit, Place
 from compactctl.formats.edits import saved_note
-from compactctl.formats.interface import Format, Spilled
-from compactctl.model import Message, Transcript
-from compactctl.plan import Plan, Spill
+from compactctl.formats.interface import Format, Metas, Spilled
+from compactctl.model import Message, Text, Transcript, utf8_size
+from compactctl.plan import Cut, Plan, Spill
 
 
 def planned_messages(messages: tuple[Message, ...], plan: Plan) -> tuple[Message, ...]:
@@ -29,19 +29,39 @@ def _planned(message: Message, spills: dict[Place, Spill]) -> Message:
 def spill_edits(
     format_: Format,
     document: Document,
-    plans: Sequence[tuple[Transcript, Plan, int]],
+    plans: Sequence[tuple[Transcript, Plan, int | None]],
     path: Callable[[str], str],
 ) -> list[Edit]:
     """Return the edits of one file: previews, slimmed copies, the usage record that decides, and no torn tail.
 
     `plans` are the file's sessions with their plans and their tokens afterwards; one without spills gets no edit.
+    Without tokens its usage record is somebody else's matter.
     """
     edits: list[Edit] = [DropTail()]
     for transcript, plan, tokens_after in plans:
         if plan.spills:
             edits += format_.spill_edits(document, [_spilled(spill, path) for spill in plan.spills])
-            edits += format_.usage_edits(document, transcript, tokens_after)
+            edits += [] if tokens_after is None else format_.usage_edits(document, transcript, tokens_after)
     return edits
+
+
+def cut_messages(messages: tuple[Message, ...], plan: Plan, cut: Cut, metas: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the effective context as it will be once it is cut and the plan carried out."""
+    planned = planned_messages(messages, plan)
+    pinned = () if cut.pinned is None else (planned[cut.pinned],)
+    return (*planned[: cut.leading], *metas, *pinned, *planned[cut.first_kept :])
+
+
+def meta_messages(format_: Format, metas: Metas) -> tuple[Message, ...]:
+    """Return what stands in place of the summarised messages as messages, for counting alone: an agent's own record of
+    a compaction is one, a log of messages has all three."""
+    said = [("user", metas.summary)]
+    if not format_.home:
+        said += [("assistant", metas.acknowledged), ("user", metas.reminder)]
+    return tuple(
+        Message(role, (Text(Place(0), utf8_size(text)),), (), 0, is_summary=index == 0)
+        for index, (role, text) in enumerate(said)
+    )
 
 
 def _spilled(spill: Spill, path: Callable[[str], str]) -> Spilled:

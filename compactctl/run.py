@@ -11,14 +11,15 @@ import signal
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from compactctl import agents, apply, inputs, store, undo, views
+from compactctl import agents, apply, desk, errand, inputs, layer2, store, undo, views
+from compactctl.errand import Approve, Errand
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -52,7 +53,11 @@ def _quiet(done: int, total: int, path: str) -> None:
     pass
 
 
-# the five commands -------------------------------------------------------------------------------
+def _go(told: Errand) -> bool:
+    return True
+
+
+# the commands ------------------------------------------------------------------------------------
 
 
 def inspect(
@@ -88,13 +93,32 @@ def spill(
     on_outcome: OnOutcome | None = None,
 ) -> Batch:
     """Plan Layer 1 for each session; with `apply`, write the compacted sessions."""
-    if options.target is not None:
-        target_tokens(options.target, window_tokens=0)
-    if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
-        raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
-    found = _found(paths, options)
-    _require_places(paths if options.apply else (), found, options, lambda item: _spilled(item, options))
+    found = _found_to_shrink(paths, options)
     return _batch("spill", found, _spill_one, options, jobs, progress, on_outcome)
+
+
+def summarize(
+    paths: Sequence[str],
+    options: Options,
+    jobs: int = 1,
+    progress: Progress = _quiet,
+    on_outcome: OnOutcome | None = None,
+    approve: Approve = _go,
+) -> Batch:
+    """Have each session's older part summarised, whatever its water level; without `apply`, say what would be done."""
+    return _layer2(layer2.SUMMARIZE, paths, options, jobs, progress, on_outcome, approve)
+
+
+def compact(
+    paths: Sequence[str],
+    options: Options,
+    jobs: int = 1,
+    progress: Progress = _quiet,
+    on_outcome: OnOutcome | None = None,
+    approve: Approve = _go,
+) -> Batch:
+    """Spill, and have a session summarised where it is still at its threshold; without `apply`, say what would be."""
+    return _layer2(layer2.COMPACT, paths, options, jobs, progress, on_outcome, approve)
 
 
 def restore(
@@ -128,6 +152,17 @@ def _found(paths: Sequence[str], options: Options, *, own_outputs: bool = False)
 
 
 # one file ----------------------------------------------------------------------------------------
+
+
+def _found_to_shrink(paths: Sequence[str], options: Options) -> Inputs:
+    """Return the files to work on. Raises UsageError where the options do not go together or an output has no place."""
+    if options.target is not None:
+        target_tokens(options.target, window_tokens=0)
+    if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
+        raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
+    found = _found(paths, options)
+    _require_places(paths if options.apply else (), found, options, lambda item: _spilled(item, options))
+    return found
 
 
 def _inspect_one(item: Input, options: Options) -> list[Outcome]:
@@ -170,6 +205,42 @@ def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
 def _spill_one(item: Input, options: Options) -> list[Outcome]:
     with opened(item.path, options.format) as session:
         return apply.spill(session, options, _output(item, options))
+
+
+def _layer2(
+    command: str,
+    paths: Sequence[str],
+    options: Options,
+    jobs: int,
+    progress: Progress,
+    on_outcome: OnOutcome | None,
+    approve: Approve,
+) -> Batch:
+    """Run one of the commands that have summaries written; its sessions share a desk, so they share a process."""
+    found = _found_to_shrink(paths, options)
+    shared = desk.make(options)
+    if options.apply and not shared.asks_nobody:
+        told = errand.make([_due_tokens(item, options, command, shared) for item in found.files], shared)
+        if told.sessions and not approve(told):
+            raise Interrupted("nothing was sent and nothing was written")
+
+    def one(item: Input, options: Options) -> list[Outcome]:
+        with opened(item.path, options.format) as session:
+            return layer2.work(session, options, _output(item, options), command, shared)
+
+    def with_spending(done: int, total: int, path: str) -> None:
+        progress(done, total, f"{shared.spending.words()}{path}")
+
+    return _batch(command, found, one, options, jobs, with_spending, on_outcome, threads=True)
+
+
+def _due_tokens(item: Input, options: Options, command: str, shared: desk.Desk) -> int:
+    """Return about how many tokens a file will send; 0 for one that can't be read, or read twice."""
+    if item.path == STANDARD_INPUT:
+        return 0
+    with contextlib.suppress(CompactctlError), opened(item.path, options.format) as session:
+        return layer2.due_tokens(session, options, _output(item, options), command, shared)
+    return 0
 
 
 def _output(item: Input, options: Options) -> store.Paths:
@@ -219,12 +290,14 @@ def _batch(
     jobs: int,
     progress: Progress,
     on_outcome: OnOutcome | None,
+    *,
+    threads: bool = False,
 ) -> Batch:
     batch = Batch(command=command, problems=list(found.problems), notes=list(found.notes))
     taker = _Taker(batch, len(found.files), progress, on_outcome or batch.outcomes.append)
     for path, error in found.errors:
         taker.take([_failed(path, error)])
-    with contextlib.closing(_worked(found.files, work, options, jobs)) as worked:
+    with contextlib.closing(_worked(found.files, work, options, jobs, threads)) as worked:
         try:
             for item, outcomes in worked:
                 taker.done(item, outcomes)
@@ -233,7 +306,7 @@ def _batch(
                 taker.done(item, outcomes)
             taker.interrupted()
             return batch
-    if batch.tally.sessions == batch.tally.statuses["skipped"]:
+    if batch.tally.sessions == batch.tally.unread:
         _nothing_found(batch, found.left_out, options)
     batch.exit_code = max([batch.exit_code, *batch.tally.exit_codes])
     return batch
@@ -295,12 +368,18 @@ Packed = bytes | list[list[Outcome] | None]
 """What a worker hands over: outcomes in msgpack, twenty times as fast as pickled, where their text allows it."""
 
 
-def _worked(files: Sequence[Input], work: Work, options: Options, jobs: int) -> Generator[Done]:
-    """Yield each file with its outcomes, in the order given. An interrupt is raised after all that was finished."""
+def _worked(files: Sequence[Input], work: Work, options: Options, jobs: int, threads: bool) -> Generator[Done]:
+    """Yield each file with its outcomes, in the order given. An interrupt is raised after all that was finished.
+
+    Several at once go to processes of their own, or to `threads` where they wait for others and share what they know.
+    """
     one = partial(_one, work, options)
     if jobs <= 1 or len(files) <= 1 or any(item.path == STANDARD_INPUT for item in files):
         for item in files:
             yield item, one(item)
+        return
+    if threads:
+        yield from _threaded(files, one, jobs)
         return
     bundles = _bundles(files, jobs)
     with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
@@ -325,6 +404,27 @@ def _worked(files: Sequence[Input], work: Work, options: Options, jobs: int) -> 
             for bundle, future in waiting:
                 if future.done() and not future.cancelled() and future.exception() is None:
                     yield from zip(bundle, _unpacked(bundle, future), strict=False)
+            raise
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _threaded(files: Sequence[Input], one: Callable[[Input], list[Outcome] | None], jobs: int) -> Generator[Done]:
+    """Yield what threads make of the files. After an interrupt none of them starts another one."""
+    with ThreadPoolExecutor(min(jobs, len(files))) as pool:
+        futures = [pool.submit(one, item) for item in files]
+        taken = 0
+        try:
+            for item, future in zip(files, futures, strict=True):
+                outcomes = future.result()
+                taken += 1
+                yield item, outcomes
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)
+            for item, future in list(zip(files, futures, strict=True))[taken:]:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    yield item, future.result()
             raise
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -64,8 +64,9 @@ class Session(Struct):
                 for message in transcript.messages
             )
             return self.document.line_count if has_previews else 0
-        has_spills = any(d.fate == "spilled" for s in self.own_receipt.sessions for d in s.decisions)
-        return (self.own_receipt.output.lines or 0) if has_spills else 0
+        sessions = self.own_receipt.sessions
+        is_changed = any(s.fates or any(d.fate == "spilled" for d in s.decisions) for s in sessions)
+        return (self.own_receipt.output.lines or 0) if is_changed else 0
 
 
 @contextlib.contextmanager

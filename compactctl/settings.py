@@ -5,6 +5,7 @@ what reads files and the environment is `config`.
 """
 
 import difflib
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args
 
@@ -22,6 +23,12 @@ OptionalLimit = Annotated[Size | None, Meta(description="a whole number from 1, 
 Ratio = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, at most 1000", extra={"limit": True})]
 Switch = Annotated[bool, Meta(description="true or false")]
 PreviewStyle = Annotated[Literal["auto", "seed", "native"], Meta(description="auto, seed or native")]
+TooLong = Annotated[Literal["fold", "drop"], Meta(description="fold or drop")]
+ProviderKind = Annotated[
+    Literal["extract", "openai", "anthropic", "command"], Meta(description="extract, openai, anthropic or command")
+]
+OptionalText = Annotated[str | None, Meta(description="a text, or none")]
+Command = Annotated[tuple[str, ...] | str, Meta(description="a list of words")]
 PreviewWording = Annotated[
     str, Meta(pattern=r"\A(?:en|zh)\Z|\{path\}", description="en, zh, or a text that has {path} in it")
 ]
@@ -59,6 +66,14 @@ class Layer2(Struct, frozen=True):
     recent_keep_messages: Limit = 5
     summary_retry_limit: Limit = 3
     auto_failure_limit: Limit = 3
+    facts_max_tokens: Limit = 1_500
+    """What the facts that code adds to a summary may take; 0: none are added."""
+    too_long: TooLong = "fold"
+    """What becomes of history that does not fit a request: `fold` it in pieces, or `drop` the oldest rounds."""
+    provider: OptionalText = None
+    """The name of the provider that writes summaries; None: `extract`, which needs no model."""
+    prompt: OptionalText = None
+    """A file with another prompt; None: the one that comes along."""
 
 
 class EstimatorSettings(Struct, frozen=True):
@@ -70,26 +85,74 @@ class WindowSettings(Struct, frozen=True):
     """None: 128,000, or 200,000 where the model or format is Anthropic's."""
 
 
+class Hooks(Struct, frozen=True):
+    """Commands that run before and after each session that `summarize` or `compact` writes."""
+
+    pre_compact: OptionalText = None
+    post_compact: OptionalText = None
+    timeout_s: Ratio = 60.0
+
+
+class ProviderSettings(Struct, frozen=True):
+    """One named provider (`[providers.NAME]`). What its kind does not need stays None."""
+
+    kind: ProviderKind = "openai"
+    model: OptionalText = None
+    base_url: OptionalText = None
+    api_key_env: OptionalText = None
+    """The name of the environment variable that holds the key; the key itself is no setting."""
+    timeout_s: Ratio = 600.0
+    max_retries: Limit = 2
+    window: OptionalLimit = None
+    """Tokens that the model takes; None: as the table of models says."""
+    command: Command = ()
+    """The words of the program, for the kind `command`."""
+
+
+PROVIDERS = "providers"
+"""The section whose tables are named by the user."""
+
+
 class Settings(Struct, frozen=True):
     layer1: Layer1 = Layer1()
     layer2: Layer2 = Layer2()
     estimator: EstimatorSettings = EstimatorSettings()
     window: WindowSettings = WindowSettings()
+    hooks: Hooks = Hooks()
+    providers: Mapping[str, ProviderSettings] = {}
+
+
+def public(settings: Settings) -> Settings:
+    """Return the settings as a report may tell them: without commands and addresses, which may hold a password."""
+    return msgspec.structs.replace(settings, hooks=Hooks(), providers={})
 
 
 # keys --------------------------------------------------------------------------------------------
 
 
 def _types() -> dict[str, Any]:
-    """Return what each setting may be, by key, in the order of the classes above."""
+    """Return what each setting may be, by key, in the order of the classes above; named providers apart."""
     return {
         f"{section.name}.{field.name}": field.type
         for section in msgspec.structs.fields(Settings)
+        if section.name != PROVIDERS
         for field in msgspec.structs.fields(section.type)
     }
 
 
 _TYPES = _types()
+_PROVIDER_TYPES = {field.name: field.type for field in msgspec.structs.fields(ProviderSettings)}
+
+
+def _type(key: str) -> Any:
+    """Return what a setting may be; None for a key that is none."""
+    return _PROVIDER_TYPES.get(_provider_key(key)[1]) if key.startswith(f"{PROVIDERS}.") else _TYPES.get(key)
+
+
+def _provider_key(key: str) -> tuple[str, str]:
+    """Return name and member of a provider's setting."""
+    name, _, member = key.removeprefix(f"{PROVIDERS}.").rpartition(".")
+    return name, member
 
 
 def known_keys() -> list[str]:
@@ -105,6 +168,9 @@ def is_limit(key: str) -> bool:
 def value_of(settings: Settings, key: str) -> object:
     """Return the value of one setting."""
     section, _, name = key.partition(".")
+    if section == PROVIDERS:
+        provider, member = _provider_key(key)
+        return getattr(settings.providers.get(provider, ProviderSettings()), member)
     return getattr(getattr(settings, section), name)
 
 
@@ -112,6 +178,9 @@ def nearest(key: str) -> str | None:
     """Return the key that was most likely meant: one that starts so, one whose last part is alike, one like it."""
     by_name = {known.rpartition(".")[2]: known for known in _TYPES}
     name = key.rpartition(".")[2]
+    if key.startswith(f"{PROVIDERS}.") and "." in key.removeprefix(f"{PROVIDERS}."):
+        members = difflib.get_close_matches(name, _PROVIDER_TYPES, n=1)
+        return f"{key.rpartition('.')[0]}.{members[0]}" if members else None
     started = [known for known in _TYPES if name and known.startswith((key, f"{known.partition('.')[0]}.{name}"))]
     if started:
         return started[0]
@@ -130,7 +199,7 @@ def environment_name(key: str) -> str:
 
 
 def _meta(key: str) -> Meta:
-    found: Meta = get_args(_TYPES[key])[1]
+    found: Meta = get_args(_type(key))[1]
     return found
 
 
@@ -240,13 +309,13 @@ def flattened(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[st
             yield key, value
 
 
-_SECTIONS = frozenset(key.partition(".")[0] for key in _TYPES)
+_SECTIONS = frozenset({*(key.partition(".")[0] for key in _TYPES), PROVIDERS})
 
 
 def _require_known(given: Given, layer: Layer) -> None:
     if given.key in _SECTIONS:
         raise UsageError(f"{given.place}: {given.key} is a group of settings, not one; {given.key}.NAME is")
-    if given.key not in _TYPES:
+    if _type(given.key) is None:
         raise UsageError(_unknown(given, layer.source))
     if layer.limits_only and not is_limit(given.key):
         raise UsageError(
@@ -269,7 +338,7 @@ def _value(given: Given, is_text: bool) -> object:
     """Return a given value as its setting has it. Raises UsageError that says what would fit."""
     value = _plain(given.value) if is_text else given.value
     try:
-        return msgspec.convert(value, _TYPES[given.key], strict=not is_text)
+        return msgspec.convert(value, _type(given.key), strict=not is_text)
     except msgspec.ValidationError:
         shown = _shown(given.value)[:SHOWN_CHARACTERS]
         wanted = _meta(given.key).description
@@ -290,6 +359,8 @@ def written(value: object) -> str:
     """Return a value as it is written after `--set`."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return shlex.join(value)
     return str(value)
 
 
@@ -300,6 +371,16 @@ def _shown(value: object) -> str:
 def _with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
     for key, value in values.items():
         section, _, name = key.partition(".")
+        if section == PROVIDERS:
+            settings = _with_provider(settings, key, value)
+            continue
         changed = msgspec.structs.replace(getattr(settings, section), **{name: value})
         settings = msgspec.structs.replace(settings, **{section: changed})
     return settings
+
+
+def _with_provider(settings: Settings, key: str, value: object) -> Settings:
+    name, member = _provider_key(key)
+    known = settings.providers.get(name, ProviderSettings())
+    changed = msgspec.structs.replace(known, **{member: value})
+    return msgspec.structs.replace(settings, providers={**settings.providers, name: changed})

@@ -34,6 +34,8 @@ COMPACTED = ".compacted"
 SPILL_FOLDER = "tool-results"
 ORIGINALS = "originals.jsonl"
 COPIES = "copies.jsonl.zst"
+HISTORY = "history.jsonl"
+SUMMARY = "summary.md"
 REPORT = ".report.json"
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -62,6 +64,14 @@ class Paths(Struct, frozen=True):
     @property
     def copies(self) -> Path:
         return self.folder / COPIES
+
+    @property
+    def history(self) -> Path:
+        return self.folder / HISTORY
+
+    @property
+    def summary(self) -> Path:
+        return self.folder / SUMMARY
 
     def numbered(self, kind: str, number: int, ending: str) -> Path:
         """Return the name of what one compaction in place keeps, e.g. `original.2.jsonl.zst`."""
@@ -208,6 +218,12 @@ def file_sha256(path: Path, size_bytes: int | None = None) -> str:
             if left is not None:
                 left -= len(window)
     return digest.hexdigest()
+
+
+def line_digests(path: Path) -> frozenset[str]:
+    """Return the hex digests of a file's lines, without their line ends and the blanks before those."""
+    with path.open("rb") as source:
+        return frozenset(sha256(line.rstrip(b"\r\n")).hexdigest() for line in source)
 
 
 def existing_spills(folder: Path) -> dict[str, str]:

@@ -42,22 +42,20 @@ class Kept(Struct):
 
     def original(self) -> Iterator[bytes]:
         """Yield the original session, byte for byte. Raises NoReceipt where what was kept is damaged."""
-        whole, values, copies = _files(self.paths, self.receipt)
-        yield from originals.restored(self.document, self.output.bytes, whole, values, copies)
+        yield from originals.restored(self.document, self.output.bytes, *_files(self.paths, self.receipt))
 
     def appended(self) -> Iterator[bytes]:
         """Yield what was appended since."""
         yield from self.document.windows(self.output.bytes, self.document.size_bytes)
 
 
-def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, Path | None, Path | None]:
-    """Return where the whole original, the replaced values and the copies are, as far as each was kept."""
+def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, ...]:
+    """Return where the whole original, the replaced values, the copies and the history are, as far as each was kept."""
     if receipt is None:
-        return None, paths.originals, paths.copies if paths.copies.exists() else None
-    whole, values, copies = (
-        paths.folder / note.name if note else None for note in (receipt.backup, receipt.originals, receipt.copies)
-    )
-    return whole, values, copies
+        beside = [path if path.exists() else None for path in (paths.copies, paths.history)]
+        return None, paths.originals, *beside
+    kept = receipt.backup, receipt.originals, receipt.copies, receipt.history
+    return tuple(paths.folder / note.name if note else None for note in kept)
 
 
 @contextlib.contextmanager
@@ -200,6 +198,7 @@ def check(path: str, options: Options) -> list[Outcome]:
                 "restorable": [] if is_original else ["putting the originals back gives another file"],
                 "no_new_problem": verify.new_problems(before.findings, own_problems),
                 "spills_present": _missing(receipt, kept.paths),
+                **_history_check(receipt, kept.paths),
                 "settled": verify.unsettled(_second_run(session.document, session.read, receipt, kept.paths)),
             }
         )
@@ -222,6 +221,15 @@ def _missing(receipt: Receipt, paths: store.Paths) -> list[str]:
         for decision in session.decisions
         if decision.file and not store.spill_is_whole(paths.spills, decision.file, decision.sha256 or "")
     ]
+
+
+def _history_check(receipt: Receipt, paths: store.Paths) -> dict[str, list[str]]:
+    """Return the check of the history file, where there is one."""
+    note = receipt.history
+    if note is None:
+        return {}
+    is_whole = store.file_sha256(paths.folder / note.name) == note.sha256
+    return {"history_kept": [] if is_whole else [f"{note.name} is changed"]}
 
 
 def _verified(session: Session, kept: Kept, checks: verify.Checks, appended_lines: int) -> Outcome:

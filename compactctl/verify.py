@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from compactctl.document import Place
 from compactctl.findings import RULES, Finding
-from compactctl.model import Message, ToolResult, Transcript
-from compactctl.plan import Plan, Spill
+from compactctl.model import Message, Reasoning, ToolResult, Transcript
+from compactctl.outcome import FateCounts
+from compactctl.plan import Cut, Plan, Spill
 
 NOT_A_PROBLEM = frozenset({"stale-usage"})
 """Rules that a spill brings about by its nature: what was counted before it no longer holds."""
@@ -75,6 +77,58 @@ def _message_changes(before: Sequence[Message], after: Sequence[Message], plan: 
         for index, (old, new) in enumerate(zip(before, after, strict=True))
         if not _is_same(old, new, spills, same_ids)
     ]
+
+
+MOST_METAS = 3
+"""How many messages stand in place of what was summarised, at most."""
+
+
+def cut_changes(
+    before: Sequence[Message],
+    after: Sequence[Message],
+    plan: Plan,
+    cut: Cut,
+    emptied: Sequence[int] = (),
+    *,
+    same_ids: bool = True,
+) -> list[str]:
+    """Return where a context that was cut is not: the leading messages, a summary, the pinned request, what is kept.
+
+    What is kept may differ by its planned previews, and by reasoning that went whole; messages that held nothing else
+    are `emptied`.
+    """
+    pinned = [] if cut.pinned is None else [before[cut.pinned]]
+    behind = [message for index, message in enumerate(before) if index >= cut.first_kept and index not in emptied]
+    kept = [*before[: cut.leading], *pinned, *behind]
+    metas = len(after) - len(kept)
+    if not 1 <= metas <= MOST_METAS:
+        return [f"{len(kept)} messages were to be kept behind a summary, {len(after)} are there"]
+    if not after[cut.leading].is_summary:
+        return [f"message {cut.leading + 1} is no summary"]
+    rest = [*after[: cut.leading], *after[cut.leading + metas :]]
+    spills = {spill.result.place: spill for spill in plan.spills}
+    return [
+        f"message {index + 1} (line {old.line}) is not what it was"
+        for index, (old, new) in enumerate(zip(kept, rest, strict=True))
+        if not _is_same(_without_gone_reasoning(old, new), new, spills, same_ids and old not in pinned)
+    ]
+
+
+def _without_gone_reasoning(old: Message, new: Message) -> Message:
+    if len(old.parts) == len(new.parts):
+        return old
+    left = sum(isinstance(part, Reasoning) for part in new.parts)
+    parts = tuple(part for part in old.parts if left or not isinstance(part, Reasoning))
+    return msgspec.structs.replace(old, parts=parts)
+
+
+def unbalanced(counts: FateCounts, summarised: Iterable[tuple[int, bool]]) -> list[str]:
+    """Return where the loss balance does not hold: a message without a fate, or one that was summarised and whose
+    lines are not in the history. `summarised` are lines, and whether the history has them."""
+    found = [f"line {line} was summarised and is not in the history" for line, is_there in summarised if not is_there]
+    if counts.kept + counts.spilled + counts.summarised != counts.messages:
+        found.append(f"the fates of {counts.messages} messages do not add up: {counts}")
+    return found
 
 
 def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: bool) -> bool:

@@ -63,7 +63,10 @@ def _message(document: Document, message: Message) -> Json:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    blocks = [block for block in value if block.get("type") in ("text", "input_text", "output_text")]
+    if not isinstance(value, list):
+        return json.dumps(value)
+    kinds = ("text", "input_text", "output_text")
+    blocks = [block for block in value if isinstance(block, dict) and block.get("type") in kinds]
     return "\n".join(block["text"] for block in blocks)
 
 

@@ -20,6 +20,8 @@ OWNERS = {
     "tiktoken": {"estimators"},
     "zstandard": {"store"},
     "imagesize": {"media"},
+    "openai": {"providers"},
+    "anthropic": {"providers"},
 }
 """Where a library may be imported, so that it can be replaced in one place and loaded late."""
 

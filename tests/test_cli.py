@@ -21,8 +21,8 @@ from compactctl.outcome import Batch, Bytes
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, outcome, spilled
 
 SAMPLES = Path(__file__).parents[1] / "sample_sessions"
-PATH_COMMANDS = ("inspect", "estimate", "spill", "restore", "verify")
-COMMANDS = (*PATH_COMMANDS, "settings", "formats", "rules")
+PATH_COMMANDS = ("inspect", "estimate", "spill", "summarize", "compact", "restore", "verify")
+COMMANDS = (*PATH_COMMANDS, "settings", "providers", "formats", "rules")
 
 
 class FakeRun:
@@ -32,7 +32,7 @@ class FakeRun:
         self.made = made
         self.asked: list[tuple] = []
 
-    def __call__(self, paths, options, jobs, progress, on_outcome):
+    def __call__(self, paths, options, jobs, progress, on_outcome, approve=None):
         self.asked.append((paths, options, jobs))
         if isinstance(self.made, BaseException):
             raise self.made
@@ -84,7 +84,11 @@ def test_the_first_screen_groups_commands_by_what_they_do(capsys):
     exit_code(["--help"])
     lines = capsys.readouterr().out.splitlines()
     groups = [line for line in lines if line in ("Look (read only)", "Undo") or line.startswith("Make smaller")]
-    assert groups == ["Look (read only)", "Make smaller (shows a plan; --apply writes)", "Undo"]
+    assert groups == [
+        "Look (read only)",
+        "Make smaller (shows a plan; --apply writes; summarize writes at once)",
+        "Undo",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -7,11 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactctl.document import (
+    BEFORE_ALL,
     Document,
     Drop,
     DropTail,
     Insert,
     Place,
+    Put,
+    Remove,
     Replace,
     elements,
     members,
@@ -361,3 +364,46 @@ def test_what_is_written_is_read_back(value):
 @pytest.mark.parametrize("value, raw", [({"a": "é\n"}, '{"a":"é\\n"}'.encode()), ([1, None], b"[1,null]")])
 def test_json_is_written_compact_and_in_utf8(value, raw):
     assert write_json(value) == raw
+
+
+# arrays --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "removed, put, expected",
+    [
+        ([0], {}, b"[2 , 3]"),
+        ([1], {}, b"[1, 3]"),
+        ([2], {}, b"[1, 2]"),
+        ([0, 1], {}, b"[3]"),
+        ([1, 2], {}, b"[1]"),
+        ([0, 1, 2], {}, b"[]"),
+        ([], {0: (b"8", b"9")}, b"[8,9,1, 2 , 3]"),
+        ([], {1: (b"9",)}, b"[1, 9,2 , 3]"),
+        ([], {3: (b"9",)}, b"[1, 2 , 3,9]"),
+        ([0, 1], {1: (b"9",)}, b"[9,3]"),
+        ([1, 2], {2: (b"8", b"9")}, b"[1,8,9]"),
+        ([0, 1, 2], {3: (b"8", b"9")}, b"[8,9]"),
+    ],
+)
+def test_elements_go_out_of_an_array_and_come_in_with_the_right_commas(removed, put, expected):
+    document, _ = read(b'{"a":[1, 2 , 3],"b":0}\n')
+    array = Place(0, ("a",))
+    edits = [*(Remove(array.at(i)) for i in removed), *(Put(array.at(i), jsons) for i, jsons in put.items())]
+    assert edited(document, *edits) == b'{"a":' + expected + b',"b":0}\n'
+
+
+def test_an_empty_array_takes_elements():
+    document, _ = read(b'{"a":[ ]}\n')
+    assert edited(document, Put(Place(0, ("a", 0)), (b"1", b"2"))) == b'{"a":[1,2 ]}\n'
+
+
+def test_a_value_inside_an_element_that_stays_can_be_replaced_too():
+    document, _ = read(b'[{"a":1},{"a":2},{"a":3}]\n')
+    edits = [Replace(Place(0, (1, "a")), b"9"), Remove(Place(0, (0,))), Remove(Place(0, (2,)))]
+    assert edited(document, *edits) == b'[{"a":9}]\n'
+
+
+def test_lines_can_be_put_before_every_record():
+    document, _ = read(b'\xef\xbb\xbf{"a":1}\n')
+    assert edited(document, Insert(BEFORE_ALL, b"2\n3"), Drop(0)) == b"\xef\xbb\xbf2\n3\n"

@@ -137,6 +137,11 @@ def test_what_is_no_limit():
         "layer1.preview_style",
         "layer1.preview_wording",
         "layer1.spill_media",
+        "layer2.too_long",
+        "layer2.provider",
+        "layer2.prompt",
+        "hooks.pre_compact",
+        "hooks.post_compact",
     ]
 
 
@@ -160,3 +165,26 @@ def test_a_value_of_toml_has_its_type(value, key):
 )
 def test_tables_become_dotted_keys(tree, keys):
     assert list(flattened(tree)) == keys
+
+
+# providers ---------------------------------------------------------------------------------------
+
+
+def test_a_provider_is_a_table_with_a_name_of_the_users():
+    tree = {"providers": {"fast": {"kind": "openai", "model": "m", "window": 32_000}, "own": {"command": ["llm", "-"]}}}
+    given = [Given(key, value, "x:1") for key, value in flattened(tree)]
+    made = resolve([Layer("config file", tuple(given)), from_assignments(["providers.fast.timeout_s=5"])]).settings
+    assert sorted(made.providers) == ["fast", "own"]
+    assert (made.providers["fast"].model, made.providers["fast"].timeout_s) == ("m", 5.0)
+    assert value_of(made, "providers.own.command") == ("llm", "-")
+
+
+def test_a_member_that_providers_lack_is_refused_with_the_nearest_name():
+    with pytest.raises(UsageError, match=r"providers\.fast\.modell; did you mean providers\.fast\.model\?"):
+        resolve([layer(providers__fast__modell="x")])
+
+
+def test_a_found_file_sets_no_provider_and_no_hook():
+    for key in ("providers.fast.model", "hooks.pre_compact", "layer2.prompt", "layer2.provider"):
+        with pytest.raises(UsageError, match=key):
+            resolve([Layer("found file", (Given(key, "x", "x:1"),), "say --trust-project")])

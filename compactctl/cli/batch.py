@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from compactctl.cli import options as opt
 from compactctl.cli import streams
-from compactctl.cli.groups import Finding, Listing, Reading, Setting, Showing, Shrinking, Writing
+from compactctl.cli.groups import Asking, Finding, Listing, Reading, Setting, Showing, Shrinking, Writing
 from compactctl.errors import UsageError, WriteError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def execute(
     setting: Setting | None = None,
     writing: Writing | None = None,
     shrinking: Shrinking | None = None,
+    asking: Asking | None = None,
+    spill_first: bool = False,
     discard_new: bool = False,
 ) -> NoReturn:
     """Run a command over its paths, print the result, and leave with its exit code.
@@ -50,6 +52,8 @@ def execute(
         writing or Writing(),
         shrinking or Shrinking(),
         shown,
+        asking or Asking(),
+        spill_first=spill_first,
         discard_new=discard_new,
     )
     view = _view(command, listing, shown)
@@ -58,7 +62,7 @@ def execute(
     work: Callable[..., Batch] = getattr(run, command)
     try:
         printed.progress.begin()
-        batch = work(paths, options, sessions_at_once, printed.progress, printed.outcome)
+        batch = work(paths, options, sessions_at_once, printed.progress, printed.outcome, *_approver(asking))
     finally:
         printed.progress.clear()
     printed.say(batch, config)
@@ -67,6 +71,13 @@ def execute(
     except streams.ClosedPipe:
         streams.abandon()
     raise typer.Exit(batch.exit_code)
+
+
+def _approver(asking: Asking | None) -> list[Any]:
+    """Return what a command that asks a provider is given besides."""
+    from compactctl.cli.asking import approver
+
+    return [] if asking is None else [approver(yes=asking.yes)]
 
 
 def _view(command: str, listing: Listing, shown: Showing) -> "View":
@@ -191,7 +202,9 @@ def _options(
     writing: Writing,
     shrinking: Shrinking,
     shown: Showing,
+    asking: Asking,
     *,
+    spill_first: bool,
     discard_new: bool,
 ) -> "Options":
     from compactctl.formats import FORMATS
@@ -216,6 +229,13 @@ def _options(
         backup_dir=shrinking.backup_dir,
         check=_check(shrinking, writing),
         discard_new=discard_new,
+        spill_first=spill_first,
+        provider=asking.provider,
+        keep_history=asking.keep_history,
+        redact=asking.redact,
+        yes=asking.yes,
+        max_cost_usd=opt.cost(asking.max_cost),
+        max_input_tokens=opt.tokens(asking.max_input_tokens, "--max-input-tokens"),
         allow_empty=finding.allow_empty,
         debug=shown.debug,
     )

@@ -8,7 +8,20 @@ import typer
 from compactctl import __version__
 from compactctl.cli import options as opt
 from compactctl.cli.batch import execute, load_config, print_result
-from compactctl.cli.groups import Finding, Listing, Reading, Setting, Showing, Shrinking, Undoing, Writing, spread
+from compactctl.cli.groups import (
+    Asking,
+    Finding,
+    Listing,
+    Placing,
+    Reading,
+    Setting,
+    Showing,
+    Shrinking,
+    Undoing,
+    Writing,
+    WritingAtOnce,
+    spread,
+)
 from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -120,6 +133,82 @@ def spill(
     )
 
 
+@_command(SMALLER, "put a summary in place of a session's older part")
+def summarize(
+    paths: opt.Paths,
+    writing: WritingAtOnce,
+    placing: Placing,
+    asking: Asking,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
+) -> None:
+    """Layer 2 by hand, however full the session is: a summary takes the place of its older part, in the agent's own
+    way of recording a compaction; the newest part stays word for word. Writes STEM.compacted.jsonl, a report, the
+    summary and the lines it stands for beside the session; --dry-run shows the plan and asks nobody.
+
+    Without a provider in the settings the summary is put together from the session itself: extract (no model).
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
+    (which needs --out).
+    """
+    shrinking = Shrinking(
+        slim=placing.slim,
+        in_place=placing.in_place,
+        new_session=placing.new_session,
+        backup=placing.backup,
+        backup_dir=placing.backup_dir,
+        check=placing.check,
+    )
+    execute(
+        "summarize",
+        paths,
+        finding,
+        listing,
+        showing,
+        reading=reading,
+        setting=setting,
+        writing=Writing(writing.apply and not placing.check, writing.out),
+        shrinking=shrinking,
+        asking=asking,
+        spill_first=placing.spill_first,
+    )
+
+
+@_command(SMALLER, "spill, and summarise what is still too full")
+def compact(
+    paths: opt.Paths,
+    writing: Writing,
+    shrinking: Shrinking,
+    asking: Asking,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
+) -> None:
+    """Both layers: big tool results move to files, and where the context is still at its threshold a summary takes the
+    place of its older part. Shows the plan; --apply writes, and asks the provider.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
+    (--apply then needs --out).
+    """
+    execute(
+        "compact",
+        paths,
+        finding,
+        listing,
+        showing,
+        reading=reading,
+        setting=setting,
+        writing=writing,
+        shrinking=shrinking,
+        asking=asking,
+    )
+
+
 @_command(UNDO, "the original, byte for byte")
 def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, listing: Listing, showing: Showing) -> None:
     """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
@@ -151,6 +240,16 @@ def settings(setting: Setting, output: opt.ListOutput = "table") -> None:
     from compactctl.cli.lists import settings_list
 
     print_result(*settings_list(load_config(setting), output))
+
+
+@_command(ALSO, "who can write summaries, and what is missing for it")
+def providers(setting: Setting, output: opt.ListOutput = "table") -> None:
+    """List the providers of the settings, and extract, which needs no model: kind, model, address, window, and what is
+    missing before it can be asked. A key is never shown.
+    """
+    from compactctl.cli.lists import providers_list
+
+    print_result(*providers_list(load_config(setting), output))
 
 
 @_command(ALSO, "the session formats that are recognised and read")

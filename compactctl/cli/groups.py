@@ -34,6 +34,39 @@ class Shrinking:
 
 
 @dataclass(frozen=True, slots=True)
+class WritingAtOnce:
+    """The same for a command that writes unless it is told not to."""
+
+    apply: opt.ApplyAtOnce = True
+    out: opt.Out = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Where the result of a summary by hand is put, and what goes before it."""
+
+    spill_first: opt.SpillFirst = False
+    slim: opt.Slim = False
+    in_place: opt.InPlace = False
+    new_session: opt.NewSession = False
+    backup: opt.Backup = "zst"
+    backup_dir: opt.BackupDir = None
+    check: opt.Check = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who writes summaries, and how much may be sent."""
+
+    provider: opt.Provider = None
+    keep_history: opt.KeepHistory = False
+    redact: opt.Redact = False
+    yes: opt.Yes = False
+    max_cost: opt.MaxCost = None
+    max_input_tokens: opt.MaxInputTokens = None
+
+
+@dataclass(frozen=True, slots=True)
 class Undoing:
     """Where the original is put."""
 

@@ -5,7 +5,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 LOOK = "Look (read only)"
-SMALLER = "Make smaller (shows a plan; --apply writes)"
+SMALLER = "Make smaller (shows a plan; --apply writes; summarize writes at once)"
 UNDO = "Undo"
 ALSO = "Also"
 """The groups, in the order of the page. A command names its own."""
@@ -15,7 +15,8 @@ Usage: compactctl COMMAND [OPTIONS] PATH...
 
 Look into saved LLM-agent sessions and make them smaller without losing anything.
 Reads Claude Code, Codex, pi, plain chat and Messages-API logs. Your files are never
-changed: results go beside them. Nothing leaves this machine.
+changed: results go beside them. Nothing leaves this machine, unless you configure a
+provider for summaries.
 
 {groups}
 Also: {also}

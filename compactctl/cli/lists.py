@@ -42,7 +42,7 @@ def settings_list(config: "Config", output: str) -> Printed:
     resolved, defaults = config.resolved, settings.Settings()
     rows: list[tuple[str, object, object, settings.Origin]] = [
         (key, settings.value_of(resolved.settings, key), settings.value_of(defaults, key), resolved.origin(key))
-        for key in settings.known_keys()
+        for key in dict.fromkeys((*settings.known_keys(), *resolved.origins))
     ]
     if opt.one_of(output, LIST_OUTPUTS, "output") == "json":
         items = [
@@ -66,6 +66,34 @@ def settings_list(config: "Config", output: str) -> Printed:
     text, encoding = _printed("settings", output, ("setting", "value", "default", "from"), shown)
     own = f"{config.user_file} ({'read' if any(f.source == 'user file' for f in config.files) else 'not there'})"
     return text + "".join(f"{line}\n" for line in ["", *labelled("your file", [visible(own)])]), encoding
+
+
+def providers_list(config: "Config", output: str) -> Printed:
+    """Return the providers: what each is, where its key is, what is missing, and which one is asked."""
+    from compactctl import desk, providers
+    from compactctl.errors import UsageError
+    from compactctl.outputs.safe import visible
+    from compactctl.redact import redact
+
+    settings = config.resolved.settings
+    known = [desk.config_of(name, given) for name, given in settings.providers.items()]
+    if providers.DEFAULT.name not in settings.providers:
+        known.append(providers.DEFAULT)
+    try:
+        chosen = desk.choose(settings, None).name
+    except UsageError:
+        chosen = ""
+    rows = []
+    for each in known:
+        name = desk.NO_MODEL if each.kind == "extract" else each.name
+        address = "" if each.kind == "extract" else redact(providers.make(each).address).text
+        lacks = "; ".join(providers.missing(each)) or "nothing"
+        window = "" if each.window is None else f"{each.window:,}"
+        key = each.api_key_env or ""
+        shown = (name, each.kind, each.model or "", address, window, key, lacks, "yes" if each.name == chosen else "")
+        rows.append(tuple(visible(cell) for cell in shown))
+    headers = ("provider", "kind", "model", "address", "window", "key in", "missing", "asked")
+    return _printed("providers", output, headers, rows)
 
 
 def _where(origin: "Origin") -> str:

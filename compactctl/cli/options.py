@@ -54,6 +54,34 @@ Slim = Annotated[
     bool,
     typer.Option("--slim", help="Also take out the copies of results that the model never sees; restorable."),
 ]
+Provider = Annotated[
+    str | None,
+    typer.Option("--provider", metavar="NAME", help="Who writes summaries: a configured provider, or extract."),
+]
+SpillFirst = Annotated[
+    bool, typer.Option("--spill-first", help="Move big tool results to files before, as spill does.")
+]
+KeepHistory = Annotated[
+    bool,
+    typer.Option("--keep-history", help="Leave the summarised lines in the session too, where the format allows it."),
+]
+Redact = Annotated[
+    bool,
+    typer.Option("--redact", help="Take known kinds of keys out of what is kept, too."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before sessions are sent to a provider.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", help="Send nothing more that would bring the batch above this price."),
+]
+MaxInputTokens = Annotated[
+    str | None,
+    typer.Option("--max-input-tokens", metavar="TOKENS", help="The same for tokens sent."),
+]
+ApplyAtOnce = Annotated[
+    bool,
+    typer.Option("--apply/--dry-run", help="Write the result (the default), or only show what would be written."),
+]
 Check = Annotated[
     bool,
     typer.Option("--check", help="Change nothing; exit with 1 where there would be something to do."),
@@ -156,6 +184,13 @@ def tokens(text: str | None, option: str) -> int | None:
     if number < 1:
         raise UsageError(f"{option} {text}: write a number of tokens, e.g. 200000 or 200k")
     return number
+
+
+def cost(usd: float | None) -> float | None:
+    """Return a price in dollars. Raises UsageError where it is below zero or no number."""
+    if usd is not None and not usd >= 0:
+        raise UsageError(f"--max-cost {usd}: write a price in dollars, e.g. 0.50")
+    return usd
 
 
 def jobs(text: str | None) -> int:

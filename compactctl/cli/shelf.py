@@ -51,7 +51,15 @@ SORTS: dict[str, Callable[["Outcome"], Key]] = {
 }
 """What `--sort` names; the largest, the newest or the worst comes first."""
 
-USUAL_SORTS = {"inspect": "size", "estimate": "context", "spill": "saved", "restore": "problems", "verify": "problems"}
+USUAL_SORTS = {
+    "inspect": "size",
+    "estimate": "context",
+    "spill": "saved",
+    "summarize": "saved",
+    "compact": "saved",
+    "restore": "problems",
+    "verify": "problems",
+}
 """What a terminal shows first."""
 
 USUAL_LIMIT = 20

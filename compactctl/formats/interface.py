@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit
 from compactctl.model import ToolResult, Transcript
+from compactctl.plan import Cut
 
 
 class Spilled(Struct, frozen=True):
@@ -58,6 +59,34 @@ class NewSession(Struct, frozen=True):
     """New ids by old ones, for what else in the file has to point at them (a chain re-linked by slimming)."""
 
 
+class Metas(Struct, frozen=True):
+    """What stands in place of the summarised messages, whole as the model is to read it.
+
+    Logs of messages take all three, as a person's, the model's and a person's; an agent's own record of a compaction
+    takes `summary` alone, which says everything that matters.
+    """
+
+    summary: str
+    acknowledged: str = ""
+    reminder: str = ""
+
+
+class CompactionEdits(Struct, frozen=True):
+    """A compaction as edits, in the agent's own way of recording one.
+
+    They put a new text into no result that stays, so they go together with the spills of those. `moved` are the
+    records to be kept verbatim in the history: all of which anything was taken out. With `keep_history` they stay in
+    the file as well, where the format allows it.
+    """
+
+    edits: tuple[Edit, ...]
+    moved: tuple[int, ...]
+    dropped_reasoning: int = 0
+    """How many blocks of signed or sealed reasoning went because what they were made for is no longer before them."""
+    emptied: tuple[int, ...] = ()
+    """The kept messages, by index, that held nothing else and went with it."""
+
+
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
@@ -99,6 +128,23 @@ class Format(Protocol):
         """Return the edits that set the one usage record by which this agent decides to compact on resume.
 
         Empty for agents that ignore what was recorded (research: clients, finding A).
+        """
+        ...
+
+    def compaction(
+        self,
+        document: Document,
+        transcript: Transcript,
+        cut: Cut,
+        metas: Metas,
+        tokens_before: int,
+        tokens_after: int,
+        keep_history: bool,
+    ) -> CompactionEdits:
+        """Return the edits that put `metas` in place of what `cut` summarises, recorded as the agent itself would.
+
+        Read again, the session is: the leading messages, the summary (`is_summary`) with what follows it in
+        `metas`, the pinned request, the messages that are kept. New ids and times are derived from the source.
         """
         ...
 

@@ -20,8 +20,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from compactctl.document import Document, Edit, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
+from compactctl.formats.cutting import originals_behind
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.messages_compact import compaction
 from compactctl.model import (
     Message,
     Opaque,
@@ -36,11 +38,15 @@ from compactctl.model import (
     context_bytes,
     utf8_size,
 )
+from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 LEADING_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 ROLES = frozenset((*LEADING_ROLES, *RESULT_ROLES, "user", "assistant"))
+
+META_MESSAGES = 3
+"""A summary of ours, its acknowledgement and the reminder."""
 
 ANTHROPIC_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking"))
 """Block types that only the Messages API has."""
@@ -190,6 +196,19 @@ class MessageLines(Struct, frozen=True):
         """Return nothing: no agent decides by what such a file recorded."""
         return []
 
+    def compaction(
+        self,
+        document: Document,
+        transcript: Transcript,
+        cut: Cut,
+        metas: Metas,
+        tokens_before: int,
+        tokens_after: int,
+        keep_history: bool,
+    ) -> CompactionEdits:
+        """Return the edits that put three messages in place of the older ones; such a file has no room for history."""
+        return compaction(document, transcript, cut, metas)
+
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return nothing: such a file holds no copy that a model is not sent."""
         return []
@@ -239,6 +258,8 @@ class _Session:
         self._requests: dict[str, Usage] = {}
         self._model: str | None = None
         self._leading = True
+        self._summary: tuple[int, int] | None = None
+        """A summary of ours in front: its index, and how many originals follow it."""
 
     def lead(self, system: Content, place: Place, line: int) -> None:
         """Put a system prompt in front that stands beside the messages."""
@@ -259,8 +280,15 @@ class _Session:
         if role == "assistant":
             self._assistant(message, parts, place, line)
         else:
+            self._note_summary(role, content)
             self._user(role, parts, place, line)
         return True
+
+    def _note_summary(self, role: str, content: Content) -> None:
+        """Note a summary of ours, which counts only where it is the first that anybody said."""
+        originals = originals_behind(content) if self._leading and role == "user" else None
+        if originals is not None:
+            self._summary = len(self.messages), originals
 
     def _tool_message(self, message: _Message, content: Content, place: Place) -> ToolResult:
         call_id = _string(message.tool_call_id) or (_string(message.name) if message.role == "function" else "")
@@ -342,7 +370,7 @@ class _Session:
 
     def transcript(self, size_bytes: int, index: int | None, findings: list[Finding]) -> Transcript:
         """Return the session, which takes up `size_bytes` of the file."""
-        messages = tuple(self.messages)
+        messages, anchor_floor = self._summed_up()
         in_context = context_bytes(messages)
         known = sum(size for kind, size in in_context.items() if kind != "other")
         requests = tuple(self._requests.values())
@@ -351,6 +379,7 @@ class _Session:
             messages=messages,
             model=self._model,
             index=index,
+            anchor_floor=anchor_floor,
             peak_tokens=max((usage.total_tokens for usage in requests), default=0),
             requests=requests,
             results=tuple(
@@ -362,6 +391,15 @@ class _Session:
             context_bytes_by_kind=in_context,
             findings=sort([*findings, *self._findings(messages)]),
         )
+
+    def _summed_up(self) -> tuple[tuple[Message, ...], int]:
+        """Return the messages, a summary of ours marked, and from where on a usage counts: behind its originals."""
+        if self._summary is None:
+            return tuple(self.messages), 0
+        at, originals = self._summary
+        summary = msgspec.structs.replace(self.messages[at], is_summary=True)
+        floor = min(at + META_MESSAGES + originals, len(self.messages))
+        return (*self.messages[:at], summary, *self.messages[at + 1 :]), floor
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
         findings = pairing_findings(messages, order_matters=True)

@@ -38,7 +38,8 @@ from compactctl.document import Document, Edit, Place, Record, Replace, read_jso
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.pi_compact import compaction
 from compactctl.formats.pi_fork import new_session
 from compactctl.formats.pi_slim import OWN_TOOLS, slim_edits
 from compactctl.model import (
@@ -57,6 +58,7 @@ from compactctl.model import (
     part_bytes,
     utf8_size,
 )
+from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 ENTRIES = frozenset(
@@ -257,6 +259,20 @@ class PiSession(Struct, frozen=True):
             for name, value in wanted.items()
             if name in counts and counts[name] != value
         ]
+
+    def compaction(
+        self,
+        document: Document,
+        transcript: Transcript,
+        cut: Cut,
+        metas: Metas,
+        tokens_before: int,
+        tokens_after: int,
+        keep_history: bool,
+    ) -> CompactionEdits:
+        """Return the edits that add a compaction entry, and take out what it stands for."""
+        deciding = _deciding_record(document)
+        return compaction(document, transcript, cut, metas.summary, tokens_before, deciding, keep_history)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the details of results, as far as only the display reads them."""

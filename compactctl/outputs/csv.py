@@ -37,6 +37,9 @@ COLUMNS = (
     "window",
     "threshold",
     "spills",
+    "layer2_reason",
+    "provider",
+    "messages_summarized",
     "errors",
     "warnings",
     "notes",
@@ -115,6 +118,13 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         }
     if outcome.layer1 is not UNSET:
         row["spills"] = len(outcome.layer1.spills)
+    if outcome.layer2 is not UNSET:
+        note = outcome.layer2
+        row |= {
+            "layer2_reason": note.reason,
+            "provider": note.provider,
+            "messages_summarized": note.messages_summarized,
+        }
     if outcome.output is not None:
         row["output"] = outcome.output.session
     return row

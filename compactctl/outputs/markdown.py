@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from compactctl.outcome import Batch, Layer1Note, Outcome
-from compactctl.outputs import View, words
+from compactctl.outputs import View, layer2, words
 from compactctl.outputs.safe import visible
 
 ENCODING: str | None = "utf-8"
@@ -99,6 +99,11 @@ def _section(outcome: Outcome) -> list[str]:
     if outcome.estimates is not UNSET:
         rows = [[cell(key), "-" if value is None else f"{value:,}"] for key, value in outcome.estimates.items()]
         lines += [*_table(("estimator", "tokens"), rows), ""]
+    if outcome.layer2 is not UNSET:
+        note = outcome.layer2
+        for told in (layer2.summary(note, outcome), layer2.asked(note), layer2.redacted(note), layer2.survival(note)):
+            lines += [f"- {code(line)}" for line in told]
+        lines += ["", *(fenced(note.summary) if note.summary else []), ""]
     lines += _layer1(Layer1Note() if outcome.layer1 is UNSET else outcome.layer1)
     if outcome.details is not UNSET and outcome.details.biggest_results:
         rows = [

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tabulate import tabulate
 
 from compactctl.outcome import SEVERITIES, Batch, BigResult, Details, FindingNote, Layer1Note, Outcome
-from compactctl.outputs import View, words
+from compactctl.outputs import View, layer2, words
 from compactctl.outputs.safe import clipped, visible
 
 LABEL_WIDTH = 10
@@ -78,6 +78,30 @@ def _spill(batch: Batch, outcome: Outcome, view: View) -> Page:
     return lines + _findings(outcome, view) + _notes(outcome) + _undo(outcome) + _next(outcome, view)
 
 
+def _summarize(batch: Batch, outcome: Outcome, view: View) -> Page:
+    layer1 = Layer1Note() if outcome.layer1 is UNSET else outcome.layer1
+    lines = [state(outcome, view), title(outcome, view), *labelled("context", [_context_change(outcome)])]
+    if outcome.bytes is not UNSET and outcome.status != "unchanged":
+        sizes = outcome.bytes
+        beside = f" · {words.size(sizes.beside)} beside it" if sizes.beside else ""
+        lines += labelled("file", [f"{words.size(sizes.before)} -> {words.size(sizes.after)}{beside}"])
+    note = outcome.layer2
+    if note is not UNSET:
+        lines += labelled("summary", list(layer2.summary(note, outcome)))
+        lines += labelled("asked", list(layer2.asked(note)))
+        lines += labelled("lost", list(layer2.lost(note)))
+        lines += labelled("redacted", list(layer2.redacted(note)))
+        lines += labelled("survival", list(layer2.survival(note)))
+    lines += _spills(layer1)
+    lines += _written(outcome) if outcome.status != "unchanged" else []
+    if note is not UNSET and note.summary_file and note.history_file:
+        lines += [f"{'':{LABEL_WIDTH}}{visible(path)}" for path in (note.summary_file, note.history_file)]
+    lines += _findings(outcome, view) + _notes(outcome) + _undo(outcome)
+    if note is not UNSET and note.summary:
+        lines += ["", *layer2.text(note)]
+    return lines + _next(outcome, view)
+
+
 def _restore(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines = [state(outcome, view), title(outcome, view), *_checks(outcome, view)]
     if outcome.output is not None:
@@ -92,7 +116,15 @@ def _verify(batch: Batch, outcome: Outcome, view: View) -> Page:
     return lines + _findings(outcome, view) + _notes(outcome)
 
 
-_PAGES = {"inspect": _inspect, "estimate": _estimate, "spill": _spill, "restore": _restore, "verify": _verify}
+_PAGES = {
+    "inspect": _inspect,
+    "estimate": _estimate,
+    "spill": _spill,
+    "summarize": _summarize,
+    "compact": _summarize,
+    "restore": _restore,
+    "verify": _verify,
+}
 
 
 # parts of a page -------------------------------------------------------------------------------

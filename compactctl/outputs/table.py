@@ -106,6 +106,8 @@ _LOOK = ("format", "size", "context", "full", "could spill", "problems")
 _HEADERS = {
     "estimate": ("format", "estimates", "window", "full", "problems"),
     "spill": ("status", "spills", "context", "file", "problems"),
+    "summarize": ("status", "summary", "spills", "context", "file", "problems"),
+    "compact": ("status", "summary", "spills", "context", "file", "problems"),
     "restore": ("status", "wrote", "problems"),
     "verify": ("format", "verdict", "problems"),
 }
@@ -210,8 +212,20 @@ def _spilled(outcome: Outcome, number: Callable[[int], str]) -> list[str]:
         context = before if outcome.tokens.before == outcome.tokens.after else f"{before} -> {after}"
     if outcome.bytes is not UNSET:
         before, after = words.size(outcome.bytes.before), words.size(outcome.bytes.after)
-        file = before if not spills else f"{before} -> {after}"
+        file = before if before == after else f"{before} -> {after}"
     return [outcome.status, f"{spills:,}" if spills else "-", context, file]
+
+
+def _summarised(outcome: Outcome) -> list[str]:
+    status, *rest = _spills(outcome)
+    note = outcome.layer2
+    if note is UNSET:
+        said = "-"
+    elif note.messages_summarized:
+        said = f"{note.messages_summarized:,} of {note.messages_summarized + note.messages_kept:,} by {note.provider}"
+    else:
+        said = note.reason.replace("_", " ")
+    return [status, visible(said), *rest]
 
 
 def _restored(outcome: Outcome) -> list[str]:
@@ -223,4 +237,12 @@ def _verdict(outcome: Outcome) -> list[str]:
 
 
 _CELLS_AT_TERMINAL = {"spill": _spills_at_terminal, "inspect": _look_at_terminal}
-_CELLS = {"inspect": _look, "estimate": _estimates, "spill": _spills, "restore": _restored, "verify": _verdict}
+_CELLS = {
+    "inspect": _look,
+    "estimate": _estimates,
+    "spill": _spills,
+    "summarize": _summarised,
+    "compact": _summarised,
+    "restore": _restored,
+    "verify": _verdict,
+}

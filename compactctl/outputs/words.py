@@ -37,6 +37,8 @@ CHECK_WORDS = {
     "no_new_problem": "it has no problem that its source lacked",
     "context_kept": "every message is there, kept or spilled",
     "spills_present": "every spilled file is there, with its hash",
+    "balanced": "every message is kept, spilled or summarised, with its lines in the history",
+    "history_kept": "the lines that the summary stands for are there, with their hash",
     "settled": "a second run finds nothing to do",
     "original": "equal to the original (sha256)",
 }

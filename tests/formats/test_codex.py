@@ -118,7 +118,7 @@ GOLDEN = {
         ],
         [
             "developer: Rules. (leading)",
-            "user: <environment_context>\n<cwd>/srv/shop</cwd>\n</environment_context>",
+            "user: <environment_context>\n<cwd>/srv/shop</cwd>\n</environment_context> (leading)",
             "user: Look.",
             "assistant: ~Think. Looking. +c1 +c2",
             "tool: c1=one",
@@ -301,7 +301,10 @@ GOLDEN = {
     ),
     "what came before the first turn stays": (
         [developer("Rules."), ENVIRONMENT, user("One."), assistant("1"), user("Two."), rolled_back(7)],
-        ["developer: Rules. (leading)", "user: <environment_context>\n<cwd>/srv/shop</cwd>\n</environment_context>"],
+        [
+            "developer: Rules. (leading)",
+            "user: <environment_context>\n<cwd>/srv/shop</cwd>\n</environment_context> (leading)",
+        ],
     ),
     "a rollback takes a compaction of its turn back": (
         [

@@ -39,13 +39,14 @@ from typing import Any
 
 from compactctl.document import Document, Edit
 from compactctl.findings import Finding, sort
+from compactctl.formats.claude_code.compact import compaction
 from compactctl.formats.claude_code.context import Context, read_context
 from compactctl.formats.claude_code.fork import new_session
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.model import (
     Compaction,
     Message,
@@ -57,6 +58,7 @@ from compactctl.model import (
     Usage,
     context_bytes,
 )
+from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 WINDOW_TOKENS = 200_000
@@ -106,6 +108,19 @@ class ClaudeCode:
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
         return []
+
+    def compaction(
+        self,
+        document: Document,
+        transcript: Transcript,
+        cut: Cut,
+        metas: Metas,
+        tokens_before: int,
+        tokens_after: int,
+        keep_history: bool,
+    ) -> CompactionEdits:
+        """Return the edits that put a boundary and a summary in, and take out what they stand for."""
+        return compaction(document, transcript, cut, metas, (tokens_before, tokens_after), keep_history)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the display's copies, and take progress and logged requests out."""

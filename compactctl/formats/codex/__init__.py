@@ -35,13 +35,15 @@ import msgspec
 from msgspec import Struct
 
 from compactctl.document import Document, Edit, Place, Replace, write_json
+from compactctl.formats.codex.compact import compaction
 from compactctl.formats.codex.fork import new_session
 from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.model import Transcript
+from compactctl.plan import Cut
 
 
 class Codex(Struct, frozen=True):
@@ -75,13 +77,26 @@ class Codex(Struct, frozen=True):
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return the edits that make the newest `token_count` say what the context now is."""
-        for index in reversed(range(len(document))):
-            raw = document.raw(index)
-            if b'"token_count"' in raw and (counts := _last_counts(raw)) is not None:
-                place = Place(index, ("payload", "info", "last_token_usage"))
-                names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
-                return [Replace(place.at(name), write_json(tokens_after)) for name in names]
-        return []
+        index, counts = _deciding(document)
+        if index is None:
+            return []
+        place = Place(index, ("payload", "info", "last_token_usage"))
+        names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
+        return [Replace(place.at(name), write_json(tokens_after)) for name in names]
+
+    def compaction(
+        self,
+        document: Document,
+        transcript: Transcript,
+        cut: Cut,
+        metas: Metas,
+        tokens_before: int,
+        tokens_after: int,
+        keep_history: bool,
+    ) -> CompactionEdits:
+        """Return the edits that put a `compacted` record in front of what is kept, and take out what it stands for."""
+        deciding, _ = _deciding(document)
+        return compaction(document, transcript, cut, metas.summary, deciding, keep_history)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the copies of outputs in events."""
@@ -104,6 +119,15 @@ FORMAT = Codex()
 def _is_old_header(record: Mapping[str, Any]) -> bool:
     known = isinstance(record.get("id"), str) and isinstance(record.get("timestamp"), str)
     return known and "instructions" in record and not {"type", "role", "messages"} & record.keys()
+
+
+def _deciding(document: Document) -> tuple[int | None, dict[str, Any]]:
+    """Return the record of the newest `token_count`, and what it counted for the last request."""
+    for index in reversed(range(len(document))):
+        raw = document.raw(index)
+        if b'"token_count"' in raw and (counts := _last_counts(raw)) is not None:
+            return index, counts
+    return None, {}
 
 
 def _is_positive(count: Any) -> bool:

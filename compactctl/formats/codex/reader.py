@@ -195,7 +195,7 @@ class Reader:
         for index in self._unread:
             self._stranger("another shape", document.line(index))
         context, floor_record = self._replayed(document, findings)
-        messages = mark_leading(joined(context))
+        messages = mark_leading(joined(context), context)
         header = self._header or Payload()
         return Transcript(
             format="codex",
@@ -249,7 +249,7 @@ class Reader:
         known = {step.key: step for step in self._steps[:base] if isinstance(step, Said) and step.key}
         place = Place(compacted.record, ("payload", "replacement_history_entries"))
         for index, raw in enumerate(elements(bytes(holder.replacement_history_entries))):
-            yield from self._entry(raw, place.at(index), compacted.line, known)
+            yield from self._entry(raw, place.at(index), compacted.line, known, message)
 
     def _kept(self, raw: bytes, place: Place, line: int, message: str) -> Iterator[Said]:
         try:
@@ -268,7 +268,9 @@ class Reader:
                 said.is_summary = said.is_handoff or says(item, message)
             yield said
 
-    def _entry(self, raw: bytes, place: Place, line: int, known: Mapping[str, Said]) -> Iterator[Said]:
+    def _entry(
+        self, raw: bytes, place: Place, line: int, known: Mapping[str, Said], message: str
+    ) -> Iterator[Said]:
         try:
             entry = ENTRY.decode(raw)
         except msgspec.DecodeError:
@@ -276,7 +278,7 @@ class Reader:
             return
         if entry.item is not None:
             start, end = span(raw, ("item",))
-            yield from self._kept(raw[start:end], place.at("item"), line, "")
+            yield from self._kept(raw[start:end], place.at("item"), line, message)
             return
         said = known.get(string(entry.item_id))
         if said is None:

@@ -1,6 +1,7 @@
 """What codex goes on with: the steps of a session replayed as codex replays them, and joined into messages."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
@@ -129,10 +130,12 @@ def _with_copies(said: Said) -> tuple[Part, ...]:
     return (msgspec.structs.replace(first, copies=tuple(said.copies)), *said.parts[1:])
 
 
-def mark_leading(messages: list[Message]) -> tuple[Message, ...]:
-    """Return the messages with the developer's at the very front marked: they stay in front of any cut."""
-    for index, message in enumerate(messages):
-        if message.role != "developer":
-            break
-        messages[index] = msgspec.structs.replace(message, is_leading=True)
+def mark_leading(messages: list[Message], context: Context) -> tuple[Message, ...]:
+    """Return the messages with those at the very front marked that stay in front of any cut: what developers, and
+    codex itself in a user's name (instructions, the environment), told before anybody spoke.
+    """
+    said = (step for step in context if isinstance(step, Said) and step.parts)
+    front = takewhile(lambda step: step.role == "developer" or (step.role == "user" and step.is_context), said)
+    for index, _ in enumerate(front):
+        messages[index] = msgspec.structs.replace(messages[index], is_leading=True)
     return tuple(messages)

