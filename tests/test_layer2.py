@@ -474,6 +474,16 @@ def test_no_key_leaves_the_machine_or_enters_a_summary_or_report(tmp_path, write
     assert KEY in kept[-1]["content"]
 
 
+def test_redact_takes_keys_out_of_what_is_kept_too_and_the_original_comes_back(tmp_path, write_session, provider):
+    provider()
+    path = write_session(with_a_key_everywhere())
+    outcome = summarize(path, options(redact=True))
+    assert (outcome.status, outcome.error) == ("applied", None)
+    assert KEY not in (tmp_path / "s.compacted.jsonl").read_text()
+    run.restore([str(tmp_path / "s.compacted.jsonl")], Options(apply=True))
+    assert (tmp_path / "s.restored.jsonl").read_bytes() == path.read_bytes()
+
+
 def test_an_error_of_a_provider_is_shown_without_keys(write_session, provider):
     provider(ProviderUnavailable(f"fake: refused {KEY}"))
     outcome = summarize(write_session(long_chat()))
