@@ -81,7 +81,9 @@ def real_sessions(client):
 
 
 def can_resume(client, path):
-    """Return whether the file begins as the client asks, and has no glued records, which we read and it does not."""
+    """Return whether the client opens the file at all: begun as it asks, not a made-up mode of history, and without
+    glued records, which we read and it does not.
+    """
     document = Document(io.BytesIO(path.read_bytes()))
     formats.get(NAMES[client]).read(document)
     if any(finding.rule == "glued-records" for finding in document.findings):
@@ -89,6 +91,8 @@ def can_resume(client, path):
     first = read_json(document.raw(0)) if len(document) else {}
     if client == "codex":
         payload = first.get("payload") or {}
+        if payload.get("history_mode") not in (None, "legacy", "paginated"):
+            return False
         return bool(UUID.fullmatch(payload.get("id") or "") and re.match(r"\d{4}-", payload.get("timestamp") or ""))
     return first.get("type") == "session"
 
