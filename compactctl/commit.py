@@ -236,18 +236,20 @@ def _measure(job: Job, made: Splices, result: Read) -> None:
 def _context_changes(job: Job, after: Sequence[Transcript]) -> list[str]:
     """Return where any session of the file is not what was planned."""
     before = job.session.read.transcripts
+    same_ids, same_sizes = job.new is None, not job.options.redact
     if not job.is_cut:
-        return verify.context_changes(before, after, job.plans, same_ids=job.new is None)
+        return verify.context_changes(before, after, job.plans, same_ids=same_ids, same_sizes=same_sizes)
     if len(before) != len(after):
         return [f"{len(before)} sessions before, {len(after)} after"]
-    same_ids = job.new is None
     return [
         problem
         for old, new, item in zip(before, after, job.planned, strict=True)
         for problem in (
-            verify.cut_changes(old.messages, new.messages, item.plan, item.cut, item.emptied, same_ids=same_ids)
+            verify.cut_changes(
+                old.messages, new.messages, item.plan, item.cut, item.emptied, same_ids=same_ids, same_sizes=same_sizes
+            )
             if item.cut
-            else verify.context_changes([old], [new], [item.plan], same_ids=same_ids)
+            else verify.context_changes([old], [new], [item.plan], same_ids=same_ids, same_sizes=same_sizes)
         )
     ]
 

@@ -49,18 +49,18 @@ JOINED = ", "
 Source = Literal["edit", "call", "said", "result"]
 
 WEIGHTS: Mapping[Kind, Mapping[Source, float]] = {
-    "path": {"edit": 26, "call": 18, "said": 2.5, "result": 1.6},
+    "path": {"edit": 26, "call": 18, "said": 3.5, "result": 3},
     "hex": {"edit": 14, "call": 10, "said": 8, "result": 1.2},
-    "identifier": {"edit": 4, "call": 2.5, "said": 0.9, "result": 0.4},
+    "identifier": {"edit": 2.5, "call": 1.5, "said": 0.9, "result": 0.25},
     "command": {"edit": 9, "call": 9, "said": 0, "result": 0},
-    "url": {"edit": 9, "call": 14, "said": 6, "result": 2},
+    "url": {"edit": 15, "call": 25, "said": 12, "result": 3},
     "error": {"edit": 0, "call": 0, "said": 0, "result": 6},
 }
-"""How likely a reference is used again (in percent, roughly), by the nearest it ever came to the session's own work;
-identifiers, which are many and soon found again in the code, at a third of that."""
+"""What a reference is worth, by the nearest it ever came to the session's own work. In proportion to how often such
+are used again, with identifiers worth less (they are many and soon found in the code), paths and URLs more."""
 
 OFTEN = 4
-"""More mentions than this make it no likelier."""
+"""More mentions than this count no more."""
 
 RECENT_MESSAGES, MIDDLE_MESSAGES = 32, 96
 RECENT, MIDDLE, OLD = 1.3, 0.9, 0.7
@@ -70,7 +70,7 @@ NEIGHBOUR, FAR = 2.5, 0.3
 _BUILT = re.compile(r"(?:^|/)(?:dist|build|node_modules|target|coverage|__pycache__|\.git|\.venv|site-packages)/")
 """Folders of what programs made."""
 
-LEAST_LIKELY = 0.8
+LEAST_WORTH = 0.8
 """What is worth less is left out even where there is room."""
 
 EDITORS = frozenset(
@@ -134,8 +134,8 @@ def _worth(fact: Fact, end: int, folders: Collection[str]) -> float:
     """Return how much a fact is worth for each byte it takes; 0 where it is unlikely to be used again."""
     if fact.group == "spilled":
         return float("inf")
-    chance = likelihood(fact, end) * (_place_factor(fact.reference.text, folders) if fact.group == "paths" else 1)
-    return chance / (len(fact.text) + len(JOINED)) if chance >= LEAST_LIKELY else 0
+    worth = weight(fact, end) * (_place_factor(fact.reference.text, folders) if fact.group == "paths" else 1)
+    return worth / (len(fact.text) + len(JOINED)) if worth >= LEAST_WORTH else 0
 
 
 def _place_factor(path: str, folders: Collection[str]) -> float:
@@ -145,8 +145,8 @@ def _place_factor(path: str, folders: Collection[str]) -> float:
     return FAR if path.startswith(("/", "~", "github.com")) or _BUILT.search(path) else 1
 
 
-def likelihood(fact: Fact, end: int) -> float:
-    """Return how likely it is (in percent, roughly) that a reference is used again."""
+def weight(fact: Fact, end: int) -> float:
+    """Return what a reference is worth, whatever room it takes: more where it came often, and lately."""
     age = end - fact.last
     recency = RECENT if age < RECENT_MESSAGES else MIDDLE if age < MIDDLE_MESSAGES else OLD
     return WEIGHTS[fact.reference.kind][fact.source] * min(fact.count, OFTEN) * recency
@@ -219,7 +219,9 @@ def answers_by_call(said: Sequence[Said]) -> dict[tuple[int, str], Answered]:
 _RANK: Mapping[Source, int] = {"edit": 3, "call": 2, "said": 1, "result": 0}
 
 
-def _note(facts: dict[Reference, Fact], index: int, reference: Reference, source: Source, note: str = "") -> None:
+def _note(
+    facts: dict[Reference, Fact], index: int, reference: Reference, source: Source, note: str | None = None
+) -> None:
     fact = facts.get(reference)
     if fact is None:
         fact = facts[reference] = Fact(reference, source, _group(reference.kind, source))
@@ -229,7 +231,7 @@ def _note(facts: dict[Reference, Fact], index: int, reference: Reference, source
     if _RANK[source] == _RANK[fact.source]:
         fact.count += 1
         fact.last = index
-    fact.note = note or fact.note
+    fact.note = fact.note if note is None else note
 
 
 def _group(kind: Kind, source: Source) -> Group:

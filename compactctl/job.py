@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,7 @@ from compactctl.outcome import FateCounts, Layer2Note
 from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
 from compactctl.receipt import Fate, Receipt
+from compactctl.redact import redact
 from compactctl.rewrite import cut_messages, meta_messages, planned_messages, spill_edits
 from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
@@ -357,10 +358,69 @@ def splices(job: Job) -> Splices:
     renamed = {edit.place for edit in renaming if isinstance(edit, Replace)}
     slimming = [edit for edit in slimming if not (isinstance(edit, Replace) and edit.place in renamed)]
     edits = [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
+    if job.options.redact:
+        edits = _without_secrets(document, [*edits, *slimming, *renaming])
+        slimming, renaming = [], []
     every = document.splices([*edits, *slimming, *renaming])
     slim = frozenset(document.splices(slimming)) if slimming else frozenset()
     moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
     return Splices(every, slim & frozenset(every), moved, tuple(cuts))
+
+
+def _without_secrets(document: Document, edits: Sequence[Edit]) -> list[Edit]:
+    """Return the edits with no known kind of key in what they write, and those that take such keys out of every line
+    that stays."""
+    clean = [_redacted(edit) for edit in edits]
+    dropped = {edit.record for edit in edits if isinstance(edit, Drop)}
+    found = [
+        Replace(place, write_json(redact(text).text))
+        for record in range(len(document))
+        if record not in dropped and redact(document.raw(record).decode("utf-8", "replace")).counts
+        for place, text in _strings(read_json(document.raw(record)), Place(record))
+        if redact(text).counts
+    ]
+    return [*clean, *_beside(found, edits)]
+
+
+def _redacted(edit: Edit) -> Edit:
+    def clean(raw: bytes) -> bytes:
+        value = read_json(raw)
+        made = _redacted_in(value)
+        return raw if made == value else write_json(made)
+
+    match edit:
+        case Replace(place, raw):
+            return Replace(place, clean(raw))
+        case Insert(after, raw):
+            return Insert(after, b"\n".join(clean(line) for line in raw.split(b"\n")))
+        case Put(place, raws):
+            return Put(place, tuple(clean(raw) for raw in raws))
+        case _:
+            return edit
+
+
+def _redacted_in(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value).text
+        case list():
+            return [_redacted_in(each) for each in value]
+        case dict():
+            return {key: _redacted_in(each) for key, each in value.items()}
+    return value
+
+
+def _strings(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    """Yield every text in a decoded record, with its place."""
+    match value:
+        case str():
+            yield place, value
+        case list():
+            for index, each in enumerate(value):
+                yield from _strings(each, place.at(index))
+        case dict():
+            for key, each in value.items():
+                yield from _strings(each, place.at(key))
 
 
 def _compaction(job: Job, item: Planned) -> CompactionEdits:

@@ -7,6 +7,7 @@ together, in one session, verified before it is put in place.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +47,8 @@ def work(session: Session, options: Options, paths: store.Paths, command: str, d
     job.request = _request(job, desk)
     earlier = _earlier(job)
     if earlier is not None:
+        if options.apply:
+            generations.mend(store.own_paths(Path(session.path)), session.own_receipt)
         return [_already(job, item, note) for item, note in zip(job.planned, earlier.sessions, strict=True)]
     cuts = _decide(job, desk)
     if not cuts and not job.has_work:

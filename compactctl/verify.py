@@ -53,9 +53,15 @@ def new_problems(before: Iterable[Finding], after: Iterable[Finding]) -> list[st
 
 
 def context_changes(
-    before: Sequence[Transcript], after: Sequence[Transcript], plans: Sequence[Plan], *, same_ids: bool = True
+    before: Sequence[Transcript],
+    after: Sequence[Transcript],
+    plans: Sequence[Plan],
+    *,
+    same_ids: bool = True,
+    same_sizes: bool = True,
 ) -> list[str]:
-    """Return where the effective context differs by anything but the planned previews (and ids, unless `same_ids`).
+    """Return where the effective context differs by anything but the planned previews (and ids, unless `same_ids`;
+    and texts, unless `same_sizes`).
 
     Together with the check that restoring gives the source back, this says that every message is kept or spilled.
     """
@@ -64,18 +70,20 @@ def context_changes(
     return [
         problem
         for old, new, plan in zip(before, after, plans, strict=True)
-        for problem in _message_changes(old.messages, new.messages, plan, same_ids)
+        for problem in _message_changes(old.messages, new.messages, plan, same_ids, same_sizes)
     ]
 
 
-def _message_changes(before: Sequence[Message], after: Sequence[Message], plan: Plan, same_ids: bool) -> list[str]:
+def _message_changes(
+    before: Sequence[Message], after: Sequence[Message], plan: Plan, same_ids: bool, same_sizes: bool
+) -> list[str]:
     if len(before) != len(after):
         return [f"{len(before)} messages before, {len(after)} after"]
     spills = {spill.result.place: spill for spill in plan.spills}
     return [
         f"message {index + 1} (line {old.line}) is not what it was"
         for index, (old, new) in enumerate(zip(before, after, strict=True))
-        if not _is_same(old, new, spills, same_ids)
+        if not _is_same(old, new, spills, same_ids, same_sizes)
     ]
 
 
@@ -91,6 +99,7 @@ def cut_changes(
     emptied: Sequence[int] = (),
     *,
     same_ids: bool = True,
+    same_sizes: bool = True,
 ) -> list[str]:
     """Return where a context that was cut is not: the leading messages, a summary, the pinned request, what is kept.
 
@@ -110,7 +119,7 @@ def cut_changes(
     return [
         f"message {index + 1} (line {old.line}) is not what it was"
         for index, (old, new) in enumerate(zip(kept, rest, strict=True))
-        if not _is_same(_without_gone_reasoning(old, new), new, spills, same_ids and old not in pinned)
+        if not _is_same(_without_gone_reasoning(old, new), new, spills, same_ids and old not in pinned, same_sizes)
     ]
 
 
@@ -131,9 +140,13 @@ def unbalanced(counts: FateCounts, summarised: Iterable[tuple[int, bool]]) -> li
     return found
 
 
-def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: bool) -> bool:
+def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: bool, same_sizes: bool) -> bool:
     if (old.role, len(old.parts)) != (new.role, len(new.parts)) or (same_ids and old.key != new.key):
         return False
+    if not same_sizes:
+        return all(
+            _weight(a, ids_alone=True) == _weight(b, ids_alone=True) for a, b in zip(old.parts, new.parts, strict=True)
+        )
     spill = spills.get(old.result.place) if old.result else None
     if spill is not None and old.result is not None and new.result is not None:
         return _is_replaced(old.result, new.result, spill)
@@ -145,8 +158,10 @@ def _is_replaced(old: ToolResult, new: ToolResult, spill: Spill) -> bool:
     return kept and new.size_bytes == len(spill.preview.encode())
 
 
-def _weight(part: object) -> tuple[object, ...]:
+def _weight(part: object, *, ids_alone: bool = False) -> tuple[object, ...]:
     """Return what must not change about a part: its type, its sizes and ids."""
+    if ids_alone:
+        return (type(part), *(getattr(part, name, None) for name in ("call_id", "name", "kind", "is_error")))
     names = ("size_bytes", "sealed_bytes", "arguments_bytes", "call_id", "name", "kind", "tokens", "is_error")
     return (type(part), *(getattr(part, name, None) for name in names))
 

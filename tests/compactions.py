@@ -25,9 +25,8 @@ def compacted(format_, raw, cut, metas=METAS, *, keep_history=False, spilled=())
     """Return the bytes after a compaction, and its edits; with the spills of `spilled` made in the same go."""
     document, transcript = opened(raw, format_)
     made = format_.compaction(document, transcript, cut, metas, *TOKENS, keep_history)
-    usage = format_.usage_edits(document, transcript, TOKENS[1])
     spills = format_.spill_edits(document, list(spilled))
-    edits = [DropTail(), *made.edits, *usage, *spills]
+    edits = [DropTail(), *made.edits, *spills]
     return b"".join(document.edited(document.splices(edits))), made
 
 

@@ -12,7 +12,7 @@ from tests.builders.generated import WRITERS, stories, write
 from tests.compactions import METAS, compacted, expected, lines, opened, previews
 
 EVERY_FORMAT = pytest.mark.parametrize("name", list(WRITERS))
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, phases=[Phase.generate])
+EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True, phases=[Phase.generate])
 choices = st.tuples(st.integers(0, 30), st.booleans(), st.booleans())
 """Which of the boundaries, whether a request is pinned, and whether the history stays in the file."""
 

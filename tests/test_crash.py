@@ -9,28 +9,39 @@ import errno
 import json
 import os
 
+import msgspec
 import pytest
 import zstandard
 
 from compactctl import run, store
 from compactctl.options import Options
+from compactctl.settings import Settings, with_changes
 from tests.builders import chat, pi
 from tests.builders.big_chat import big_chat, text
 
 IN_PLACE = Options(apply=True, place="in place")
+CUT = Options(
+    apply=True,
+    window_tokens=1_200,
+    settings=with_changes(
+        Settings(), ["layer2.recent_keep_tokens=100", "layer2.recent_keep_messages=2", "layer2.facts_max_tokens=0"]
+    ),
+)
+"""What is spilled still leaves more than a context of 1,200 tokens may hold; the newest result is kept."""
+
 SPILLED_SIZES = (60_000, 70_000, 80_000)
 KILLED, RAN_THROUGH, FAILED_CLEARLY = 99, 98, 6
 MOST_POINTS = 150
 
 
-def child(path, point, failure, options):
+def child(path, point, failure, options, command):
     """Run an apply in a forked child that fails at the `point`-th change; return its exit code."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         counter = fail_at(point, failure)
-        batch = run.spill([str(path)], options)
+        batch = command([str(path)], options)
         os._exit(batch.exit_code if counter["changes"] >= point else RAN_THROUGH)
     except BaseException:
         os._exit(70)
@@ -100,9 +111,9 @@ def every_file_is_whole(folder, sources):
             assert all(json.loads(line) is not None for line in data.splitlines() if path.suffix == ".jsonl")
 
 
-def completes(folder, path, source, options):
+def completes(folder, path, source, options, command):
     """Assert that the next run completes, leaves nothing temporary, and can be undone."""
-    batch = run.spill([str(path)], options)
+    batch = command([str(path)], options)
     assert batch.exit_code == 0, batch.outcomes[0].error
     assert list(folder.rglob("*.part")) == []
     assert run.verify([str(folder)], Options()).exit_code == 0
@@ -120,14 +131,14 @@ def completes(folder, path, source, options):
     assert [restored.read_bytes() for restored in out.iterdir()] == [source]
 
 
-def points(tmp_path, prepare, failure, options):
+def points(tmp_path, prepare, failure, options, command):
     """Yield a fresh folder for each point until a run gets through without meeting it."""
     for point in range(1, MOST_POINTS):
         folder = tmp_path / str(point)
         folder.mkdir()
         path = prepare(folder)
         sources = [path.read_bytes(), *(kept.read_bytes() for kept in folder.glob("earlier"))]
-        code = child(path, point, failure, options)
+        code = child(path, point, failure, options, command)
         if code == RAN_THROUGH:
             return
         yield folder, path, sources, code
@@ -170,23 +181,31 @@ def write(folder, data):
 
 @pytest.mark.parametrize("failure", ["kill", "full disk"])
 @pytest.mark.parametrize(
-    ("prepare", "options"),
+    ("prepare", "options", "command"),
     [
-        (fresh, Options(apply=True)),
-        (compacted_before, Options(apply=True)),
-        (fresh, IN_PLACE),
-        (compacted_in_place_before, IN_PLACE),
-        (with_an_id, Options(apply=True, place="new session")),
+        (fresh, Options(apply=True), run.spill),
+        (compacted_before, Options(apply=True), run.spill),
+        (fresh, IN_PLACE, run.spill),
+        (compacted_in_place_before, IN_PLACE, run.spill),
+        (with_an_id, Options(apply=True, place="new session"), run.spill),
+        (fresh, CUT, run.compact),
+        (fresh, msgspec.structs.replace(CUT, place="in place"), run.compact),
+        (with_an_id, msgspec.structs.replace(CUT, place="new session"), run.compact),
     ],
-    ids=["beside", "beside again", "in place", "in place again", "new session"],
+    ids=[
+        *("beside", "beside again", "in place", "in place again", "new session"),
+        *("cut beside", "cut in place", "cut as a new session"),
+    ],
 )
-def test_a_crash_at_any_write_leaves_whole_files_and_the_next_run_completes(tmp_path, prepare, options, failure):
+def test_a_crash_at_any_write_leaves_whole_files_and_the_next_run_completes(
+    tmp_path, prepare, options, failure, command
+):
     codes = []
-    for folder, path, sources, code in points(tmp_path, prepare, failure, options):
+    for folder, path, sources, code in points(tmp_path, prepare, failure, options, command):
         every_file_is_whole(folder, sources)
         if options.place != "in place":
             assert path.read_bytes() == sources[0]
-        completes(folder, path, sources[0], options)
+        completes(folder, path, sources[0], options, command)
         codes.append(code)
     assert len(codes) > 20
     assert set(codes) == ({KILLED} if failure == "kill" else {FAILED_CLEARLY})

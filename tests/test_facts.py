@@ -44,7 +44,7 @@ def test_the_facts_of_a_piece_of_work():
             "Outputs saved to files:",
             "- /w/s.compacted/d.txt (Bash, 37 characters)",
             "Commands, with exit status:",
-            "- make test -> 2",
+            "- make test",
             "Error lines:",
             "- KeyError: 'rows'",
             "Ids: 3f2a9c1b",
@@ -99,6 +99,23 @@ def test_the_facts_of_an_earlier_summary_are_carried_over():
     first = facts()
     second = facts(story(summary(f"1. Request\nRows.\n\n{first}"), user("Go on.")))
     assert sorted(re.split(r"[\n,:] ?", first)) == sorted(re.split(r"[\n,:] ?", second))
+
+
+def test_a_command_has_the_status_of_its_newest_run():
+    runs = [("Exit code 2", True), ("fine", False), ("Exit code 1", True)]
+    made = [
+        facts(
+            story(
+                *(
+                    each
+                    for text, failed in runs[:count]
+                    for each in (assistant("", shell("make test")), result("a", text, is_error=failed))
+                )
+            )
+        )
+        for count in (1, 2, 3)
+    ]
+    assert [text.splitlines()[2] for text in made] == ["- make test -> 2", "- make test", "- make test -> 1"]
 
 
 def test_facts_are_deterministic():

@@ -2,6 +2,7 @@
 
 import json
 import stat
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,8 +12,10 @@ from compactctl.errors import ProviderUnavailable, TooLong
 from compactctl.options import Options
 from compactctl.providers.interface import Answer
 from compactctl.settings import Settings, with_changes
+from tests.builders import claude
 from tests.builders.long_chat import REQUEST, long_chat, records_of, small_window
 from tests.builders.provider import FakeProvider
+from tests.test_in_place import SESSIONS
 
 SUMMARY = "<analysis>They looked around.</analysis>\n<summary>The importer was looked at.</summary>"
 KEY = "AKIA" + "QWERTYUIOPASDFGH"
@@ -355,6 +358,22 @@ def test_two_compactions_in_a_row_lose_nothing_that_the_first_kept(tmp_path, wri
     assert "round_0:" not in prompt
 
 
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_new_session_is_summarised_under_its_new_id_and_the_old_one_stays(tmp_path, name):
+    path = tmp_path / f"{claude.SESSION_ID}.jsonl"
+    path.write_bytes(SESSIONS[name]())
+    source = path.read_bytes()
+    old = only(run.inspect([str(path)], Options()))
+    changes = ["layer2.recent_keep_tokens=1", "layer2.recent_keep_messages=1"]
+    outcome = summarize(path, options(window=200_000, place="new session", changes=changes))
+    assert (outcome.status, outcome.error, outcome.layer2.ran) == ("applied", None, True)
+    assert path.read_bytes() == source
+    assert f'"{old.session_id}"' not in Path(outcome.output.session).read_text()
+    assert only(run.inspect([outcome.output.session], Options())).session_id not in (None, old.session_id)
+    assert run.verify([outcome.output.session], Options()).exit_code == 0
+    assert summarize(path, options(window=200_000, place="new session", changes=changes)).status == "unchanged"
+
+
 # asked for again -----------------------------------------------------------------------------------
 
 
@@ -472,6 +491,16 @@ def test_no_key_leaves_the_machine_or_enters_a_summary_or_report(tmp_path, write
     assert outcome.layer2.redacted == {"aws-access-key": 4}
     kept = records_of(tmp_path / "s.compacted.jsonl")
     assert KEY in kept[-1]["content"]
+
+
+def test_redact_takes_keys_out_of_what_is_kept_too_and_the_original_comes_back(tmp_path, write_session, provider):
+    provider()
+    path = write_session(with_a_key_everywhere())
+    outcome = summarize(path, options(redact=True))
+    assert (outcome.status, outcome.error) == ("applied", None)
+    assert KEY not in (tmp_path / "s.compacted.jsonl").read_text()
+    run.restore([str(tmp_path / "s.compacted.jsonl")], Options(apply=True))
+    assert (tmp_path / "s.restored.jsonl").read_bytes() == path.read_bytes()
 
 
 def test_an_error_of_a_provider_is_shown_without_keys(write_session, provider):

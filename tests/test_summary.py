@@ -180,7 +180,7 @@ def test_an_earlier_summary_that_is_too_long_is_summed_up_like_the_rest():
 
 
 def test_a_summary_in_between_that_leaves_no_room_is_shortened_and_that_is_said():
-    provider = FakeProvider(["<summary>" + "word " * 1_000 + "</summary>"])
+    provider = FakeProvider(["<summary>" + "word\n" * 1_000 + "</summary>"])
     made = summarize(provider, long_story(12), None, SMALL, "fold")
     assert all(tokens(text) <= SMALL.input_tokens for text in provider.prompts)
     assert "an earlier summary was shortened to fit the window" in made.doubts

@@ -144,7 +144,8 @@ class Format(Protocol):
         """Return the edits that put `metas` in place of what `cut` summarises, recorded as the agent itself would.
 
         Read again, the session is: the leading messages, the summary (`is_summary`) with what follows it in
-        `metas`, the pinned request, the messages that are kept. New ids and times are derived from the source.
+        `metas`, the pinned request, the messages that are kept. New ids and times are derived from the source. The
+        `usage_edits` are among them.
         """
         ...
 

@@ -272,7 +272,9 @@ class PiSession(Struct, frozen=True):
     ) -> CompactionEdits:
         """Return the edits that add a compaction entry, and take out what it stands for."""
         deciding = _deciding_record(document)
-        return compaction(document, transcript, cut, metas.summary, tokens_before, deciding, keep_history)
+        made = compaction(document, transcript, cut, metas.summary, tokens_before, deciding, keep_history)
+        usage = self.usage_edits(document, transcript, tokens_after)
+        return msgspec.structs.replace(made, edits=(*made.edits, *usage))
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the details of results, as far as only the display reads them."""

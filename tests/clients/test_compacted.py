@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -32,7 +34,7 @@ def a_rollout():
     def turn(number, question, *items):
         settings = {"cwd": "/srv/shop", "model": "gpt-5.5", "turn_id": f"t{number}", "approval_policy": "never"}
         policy = {"sandbox_policy": {"type": "danger-full-access"}, "summary": "auto"}
-        used = codex.tokens(SPENT + number, 50, total=SPENT * number, window=198_000)
+        used = codex.tokens(SPENT + number if number > 1 else 5_000, 50, total=SPENT * number, window=198_000)
         asked = [codex.user(question), codex.event("user_message", message=question)]
         return [codex.started(f"t{number}"), codex.line("turn_context", {**settings, **policy}), *asked, *items, used]
 
@@ -55,15 +57,15 @@ def a_rollout():
 
 
 def a_pi_session():
-    def answer(*blocks):
-        told = {"usage": pi.usage(SPENT, 40), "timestamp": 1_800_000_000_000}
+    def answer(*blocks, used=SPENT):
+        told = {"usage": pi.usage(used, 40), "timestamp": 1_800_000_000_000}
         return pi.assistant(*blocks, model=mock.MODEL, provider="mock", api="openai-completions", **told)
 
     return (
         pi.Session()
         .add("model_change", "m", provider="mock", modelId=mock.MODEL)
         .say("a", pi.user("Look at the till."))
-        .say("b", answer(pi.call("c1")))
+        .say("b", answer(pi.call("c1"), used=5_000))
         .say("c", pi.result("c1", "till.py"))
         .say("d", pi.user("Fix the sum."))
         .say("e", answer("I try.", pi.call("c2")))
@@ -81,7 +83,9 @@ def real_sessions(client):
 
 
 def can_resume(client, path):
-    """Return whether the file begins as the client asks, and has no glued records, which we read and it does not."""
+    """Return whether the client opens the file at all: begun as it asks, not a made-up mode of history, and without
+    glued records, which we read and it does not.
+    """
     document = Document(io.BytesIO(path.read_bytes()))
     formats.get(NAMES[client]).read(document)
     if any(finding.rule == "glued-records" for finding in document.findings):
@@ -89,6 +93,8 @@ def can_resume(client, path):
     first = read_json(document.raw(0)) if len(document) else {}
     if client == "codex":
         payload = first.get("payload") or {}
+        if payload.get("history_mode") not in (None, "legacy", "paginated"):
+            return False
         return bool(UUID.fullmatch(payload.get("id") or "") and re.match(r"\d{4}-", payload.get("timestamp") or ""))
     return first.get("type") == "session"
 
@@ -185,6 +191,21 @@ def test_codex_is_still_told_its_instructions_and_not_twice(keep_history, tmp_pa
     messages = opened(data, formats.get("codex"))[1].messages
     sent, _ = resumed("codex", data, Cut(2, len(messages) - 2), keep_history, tmp_path)
     assert sum("Be kind." in message[1] for message in sent) == 1
+
+
+@pytest.mark.parametrize("place", [[], ["--in-place"], ["--keep-history"]], ids=["beside", "in place", "history kept"])
+@pytest.mark.parametrize("client", NAMES)
+def test_what_the_program_wrote_goes_on_and_is_not_compacted_first(client, place, tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(a_rollout() if client == "codex" else a_pi_session())
+    limits = ["--set", "layer2.recent_keep_tokens=10", "--set", "layer2.recent_keep_messages=2"]
+    command = [sys.executable, "-m", "compactctl", "summarize", *limits, *place, str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    (sent,) = real.resumed_requests(client, path if "--in-place" in place else tmp_path / "s.compacted.jsonl")
+    told = spoken(sent)
+    assert sum("Summary by extract" in text and "s.compacted" in text for _, text, _, _ in told) == 1
+    assert told[-1][1] == real.QUESTION
+    assert is_closed(told)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ class Heard:
 
 def talk(times):
     messages = [
-        each for _ in range(times) for asked, said in TALK for each in (user(asked), assistant(f"{said} {WORDS}"))
+        each
+        for _ in range(times)
+        for asked, said in TALK
+        for each in (user(asked), assistant(f"{said} {WORDS[:2400]}"))
     ]
     return story(*messages)
 

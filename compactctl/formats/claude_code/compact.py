@@ -7,6 +7,9 @@
   older boundaries. What hangs on a kept line stays. Lines without a uuid tell of the session, and stay.
 - With `keep_history` they stay as a branch that nobody resumes, older boundaries behind the new one excepted.
 - Thinking is signed for what stood before it: its lines go, and what hung on one takes the line above it.
+- Seen with 2.1.332, by hand, against a mock of the API: sessions cut so resume with the summary, the request and the
+  kept part, all pairs closed, and the client compacts nothing first. Tried with the history moved out and left in, with
+  a pinned request, behind a compaction of the client's own, and with sealed thinking taken out.
 - `last-prompt` may name the newest line of a branch that went: it names the newest line instead.
 """
 

@@ -96,7 +96,9 @@ class Codex(Struct, frozen=True):
     ) -> CompactionEdits:
         """Return the edits that put a `compacted` record in front of what is kept, and take out what it stands for."""
         deciding, _ = _deciding(document)
-        return compaction(document, transcript, cut, metas.summary, deciding, keep_history)
+        made = compaction(document, transcript, cut, metas.summary, deciding, keep_history)
+        usage = self.usage_edits(document, transcript, tokens_after)
+        return msgspec.structs.replace(made, edits=(*made.edits, *usage))
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the copies of outputs in events."""

@@ -268,9 +268,7 @@ class Reader:
                 said.is_summary = said.is_handoff or says(item, message)
             yield said
 
-    def _entry(
-        self, raw: bytes, place: Place, line: int, known: Mapping[str, Said], message: str
-    ) -> Iterator[Said]:
+    def _entry(self, raw: bytes, place: Place, line: int, known: Mapping[str, Said], message: str) -> Iterator[Said]:
         try:
             entry = ENTRY.decode(raw)
         except msgspec.DecodeError:
