@@ -51,8 +51,8 @@ ANTHROPIC_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_t
 
 def is_message(record: Mapping[str, Any]) -> bool:
     """Return whether a decoded object is a message as a provider's API takes or gives it."""
-    content = record.get("content")
-    if record.get("role") not in ROLES or not isinstance(content, str | list | None):
+    content, role = record.get("content"), record.get("role")
+    if not isinstance(role, str) or role not in ROLES or not isinstance(content, str | list | None):
         return False
     if "content" not in record and "tool_calls" not in record and "function_call" not in record:
         return False
