@@ -156,6 +156,8 @@ def target_tokens(text: str, window_tokens: int) -> int:
 
 
 def _tokens_after(sized: views.Sized, spills: Collection[Spill]) -> int:
+    if not spills:
+        return sized.measured.tokens
     messages = sized.transcript.messages
     return sized.tokens_after(planned_messages(messages, Plan(spills=tuple(spills))))
 

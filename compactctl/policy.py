@@ -3,7 +3,7 @@
 Pure: the texts come through a function, the file names from `SpillNames`, failures from an earlier attempt.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -77,7 +77,7 @@ def make_plan(
     paired = pair(messages)
     for item in paired:
         maker.consider_single(item, messages[item.message_index].line)
-    for turn in rounds(messages):
+    for turn in rounds(messages, paired):
         maker.consider_round(turn.results, messages)
     if target is not None:
         maker.consider_target(paired, messages, target)
@@ -107,9 +107,15 @@ def forecasts(messages: tuple[Message, ...], settings: Layer1, limits_bytes: Seq
 
     Told from sizes alone: no text is read, no earlier decision honoured.
     """
-    results = [item.result for item in pair(messages) if not item.result.is_preview]
-    in_rounds = [[item.result for item in turn.results if not item.result.is_preview] for turn in rounds(messages)]
-    return [_forecast(results, in_rounds, limit, settings.round_limit_bytes) for limit in limits_bytes]
+    paired = [item for item in pair(messages) if not item.result.is_preview]
+    results = [item.result for item in paired]
+    in_rounds = [[item.result for item in turn.results] for turn in rounds(messages, paired)]
+    large = [answers for answers in in_rounds if _total_bytes(answers) > settings.round_limit_bytes]
+    return [_forecast(results, large, limit, settings.round_limit_bytes) for limit in limits_bytes]
+
+
+def _total_bytes(results: Iterable[ToolResult]) -> int:
+    return sum(result.size_bytes for result in results)
 
 
 def _forecast(
@@ -117,9 +123,7 @@ def _forecast(
 ) -> Forecast:
     chosen = {result.place: result.size_bytes for result in results if result.size_bytes > single_limit}
     for answers in in_rounds:
-        total = sum(result.size_bytes for result in answers if result.place not in chosen)
-        if total <= round_limit:
-            continue
+        total = _total_bytes(result for result in answers if result.place not in chosen)
         for result in sorted(answers, key=lambda result: -result.size_bytes):
             if result.place not in chosen and total > round_limit:
                 chosen[result.place] = result.size_bytes
@@ -183,10 +187,12 @@ class _Maker:
         self._previews.add(result.place)
 
     def consider_round(self, results: tuple[Paired, ...], messages: tuple[Message, ...]) -> None:
+        if _total_bytes(item.result for item in results) <= self._settings.round_limit_bytes:
+            return
         open_items = [
             item for item in results if item.result.place not in self.spills and item.result.place not in self._previews
         ]
-        total = sum(item.result.size_bytes for item in open_items)
+        total = _total_bytes(item.result for item in open_items)
         for item in sorted(open_items, key=lambda item: -item.result.size_bytes):
             if total <= self._settings.round_limit_bytes:
                 return
