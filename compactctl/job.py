@@ -177,8 +177,9 @@ def replan(
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
     layer1 = made.settings.layer1
     texts = _texts(document, paths, read.format, layer1)
+    names = SpillNames(store.existing_spills(paths.spills))
     return [
-        make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, SpillNames({}), failed)
+        make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed)
         for t in read.transcripts
     ]
 

@@ -35,8 +35,9 @@ class Decided(Struct, frozen=True):
     reason: SpillReason = "single"
 
 
-Ledger = Mapping[DecisionKey, Decided]
-"""Earlier decisions. Keeps are in it only where the limits were the same; replaces always."""
+Ledger = Mapping[DecisionKey, Sequence[Decided]]
+"""Earlier decisions: more than one where an exchange has two results of one call id. Keeps are in it only where the
+limits were the same; replaces always."""
 
 
 class Texts(Struct, frozen=True):
@@ -161,26 +162,28 @@ class _Maker:
         if result.is_preview:
             self._set_aside(result, "already spilled")
             return
-        decided = self._ledger.get(_key(item))
-        if decided is not None and self._honoured(item, line, decided):
+        decisions = self._ledger.get(_key(item))
+        if decisions and self._is_honoured(item, line, decisions):
             return
         if result.size_bytes > self._settings.single_limit_bytes:
             self._try(item, line, "single", 0)
 
-    def _honoured(self, item: Paired, line: int, decided: Decided) -> bool:
-        """Act on an earlier decision; return False where it is about another text."""
-        if not decided.replaced:
-            self._reasons[item.result.place] = KEPT_UNDER_LIMITS
-            self._bound.add(item.result.place)
-            return True
-        digest = _sha256(self._texts.text(item.result))
-        if digest == decided.preview_sha256:
-            self._set_aside(item.result, "already spilled")
-            return True
-        if digest == decided.sha256:
-            self._try(item, line, decided.reason, 0)
-            return True
-        return False
+    def _is_honoured(self, item: Paired, line: int, decisions: Sequence[Decided]) -> bool:
+        """Act on an earlier decision; return False where all are about other texts."""
+        replaced = [decided for decided in decisions if decided.replaced]
+        digest = _sha256(self._texts.text(item.result)) if replaced else ""
+        for decided in replaced:
+            if digest == decided.preview_sha256:
+                self._set_aside(item.result, "already spilled")
+                return True
+            if digest == decided.sha256:
+                self._try(item, line, decided.reason, 0)
+                return True
+        if len(replaced) == len(decisions):
+            return False
+        self._reasons[item.result.place] = KEPT_UNDER_LIMITS
+        self._bound.add(item.result.place)
+        return True
 
     def _set_aside(self, result: ToolResult, reason: str) -> None:
         self._reasons[result.place] = reason

@@ -137,9 +137,9 @@ def decisions(plan: Plan) -> tuple[Decision, ...]:
     return tuple(sorted(made, key=lambda decision: decision.line))
 
 
-def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, Decided]:
+def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, list[Decided]]:
     """Return what earlier runs decided about this session: every replace, and keeps under the same limits."""
-    found: dict[DecisionKey, Decided] = {}
+    found: dict[DecisionKey, list[Decided]] = {}
     for receipt in receipts:
         same_limits = _limits(receipt.settings.layer1) == _limits(limits)
         for session in receipt.sessions:
@@ -150,9 +150,9 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
                 key = decision.exchange, decision.call_id
                 if decision.fate == "spilled":
                     digests = decision.sha256 or "", decision.preview_sha256 or ""
-                    found[key] = Decided(True, *digests, _spill_reason(decision))
+                    found.setdefault(key, []).append(Decided(True, *digests, _spill_reason(decision)))
                 elif same_limits and decision.reason == KEPT_UNDER_LIMITS:
-                    found.setdefault(key, Decided(False))
+                    found.setdefault(key, []).append(Decided(False))
     return found
 
 

@@ -15,6 +15,7 @@ from compactctl.settings import Settings, with_changes
 from tests.builders.big_chat import big_chat, call, text
 
 APPLY = Options(apply=True)
+OWN_WORDS = {"layer1.preview_wording": "the text is in {path}"}
 
 
 def limits(single, round_limit=200_000, **more):
@@ -350,6 +351,18 @@ def test_out_keeps_relative_paths_and_collisions_are_refused_before_anything_is_
     run.spill([str(tmp_path)], options)
     assert (out / "a/s.compacted.jsonl").exists()
     assert (out / "b/s.compacted.jsonl").exists()
+
+
+@pytest.mark.parametrize("more_bytes", range(0, 60, 4))
+def test_two_results_of_one_call_settle_at_once(write_session, more_bytes):
+    """The second one's file has a longer name, so it is the first to be bigger as a preview than as it is."""
+    records = big_chat([3_000, 3_000], call_ids=["a", "a"])
+    doubled = [*records[:4], {**records[5], "content": text(150 + more_bytes)}, records[-1]]
+    path = write_session(doubled)
+    outcome = spill(path, limits(100, **OWN_WORDS))
+    assert (outcome.status, outcome.error) == ("applied", None)
+    assert only(run.verify([outcome.output.session], Options())).exit_code == 0
+    assert spill(outcome.output.session, limits(100)).status == "unchanged"
 
 
 def test_a_conversation_a_line_is_spilled_as_that_many_sessions(tmp_path, write_session):
