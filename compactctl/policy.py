@@ -17,7 +17,10 @@ from compactctl.spill_names import SpillNames
 from compactctl.turns import Paired, pair, rounds
 
 KEPT_UNDER_LIMITS = "under the limits"
-"""The reason of a keep that was decided on size alone; only such keeps bind a later run."""
+"""The reason of a keep that was decided on size alone; it binds a later run under the same limits."""
+
+KEPT_FOR_ITS_PREVIEW = "its preview would not be smaller"
+"""The reason of a keep that binds a later run where previews are made alike, too: how long a path is may differ."""
 
 STARTS_CHARACTERS = 200
 """How much of a spilled text a plan keeps to show to people."""
@@ -33,6 +36,8 @@ class Decided(Struct, frozen=True):
     sha256: str = ""
     preview_sha256: str = ""
     reason: SpillReason = "single"
+    kept: str = KEPT_UNDER_LIMITS
+    """Why it was kept, if it was."""
 
 
 Ledger = Mapping[DecisionKey, Sequence[Decided]]
@@ -179,9 +184,10 @@ class _Maker:
             if digest == decided.sha256:
                 self._try(item, line, decided.reason, 0)
                 return True
-        if len(replaced) == len(decisions):
+        kept = next((decided.kept for decided in decisions if not decided.replaced), None)
+        if kept is None:
             return False
-        self._reasons[item.result.place] = KEPT_UNDER_LIMITS
+        self._reasons[item.result.place] = kept
         self._bound.add(item.result.place)
         return True
 
@@ -231,7 +237,7 @@ class _Maker:
         size_bytes = len(text.encode())
         preview = make_preview(text, size_bytes, self._texts.path(name), self._texts.style, self._settings)
         if len(preview.encode()) >= size_bytes:
-            self._reasons[result.place] = "its preview would not be smaller"
+            self._reasons[result.place] = KEPT_FOR_ITS_PREVIEW
             return False
         self.spills[result.place] = Spill(
             result, item.exchange, line, reason, round_bytes, digest, name, preview, text[:STARTS_CHARACTERS]
