@@ -5,6 +5,7 @@ put in place before the new session was read again from disk and passed every ch
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from compactctl import __version__, generations, history, originals, receipt, store, verify
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice
-from compactctl.errors import NoReceipt, OutputChanged, SourceChanged, SpillFailed, VerifyError, WriteError
+from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.edits import result_text
 from compactctl.formats.interface import SideFile
 from compactctl.job import Job, Planned, Splices, hidden_tokens, plan, replan, splices
@@ -338,9 +339,12 @@ def _layer2_note(item: Planned) -> Layer2Note | None:
 
 def require_place(job: Job) -> None:
     """Raise WriteError where the result must not be put: something else is there, or a process holds it open."""
+    for path in (job.paths.report, job.paths.originals):
+        if os.path.lexists(path) and not path.is_file():
+            raise OutputChanged(f"{path}: something else is there; move it away")
     if job.is_in_place:
         _require_not_held(job)
-    elif job.paths.session.exists() and store.file_sha256(job.paths.session) not in _own_digests(job.paths):
+    elif os.path.exists(job.paths.session) and store.file_sha256(job.paths.session) not in _own_digests(job.paths):
         raise OutputChanged(
             f"{job.paths.session}: it is there and is not what compactctl wrote (an agent may have gone on in it); "
             f"move it away, or compact it instead: compactctl {job.command} {job.paths.session}"
@@ -359,9 +363,8 @@ def _own_digests(paths: store.Paths) -> set[str]:
     say, since a run that was killed may have left no receipt."""
     earlier = generations.receipt_at(paths.report)
     known = {earlier.output.sha256} if earlier else set()
-    if paths.originals.exists():
-        with store.reading(str(paths.originals)) as source, contextlib.suppress(NoReceipt):
-            known.add(originals.read(source, str(paths.originals))[0].output.sha256)
+    with contextlib.suppress(ReadError), store.reading(str(paths.originals)) as source:
+        known.add(originals.read(source, str(paths.originals))[0].output.sha256)
     return known
 
 
@@ -392,7 +395,7 @@ def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept:
 def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, encoded: bytes) -> bool:
     files = [session_file, *kept.files]
     return store.read_beside(job.paths.report) == encoded and all(
-        file.path.exists() and store.file_sha256(file.path) == file.sha256 for file in files
+        store.file_sha256(file.path) == file.sha256 for file in files
     )
 
 

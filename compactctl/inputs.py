@@ -179,7 +179,11 @@ class _Walk:
                 yield from self._folder(entry.path, os.scandir(entry.path), depth + 1)
         elif entry.is_symlink() and entry.is_dir():
             self.problems.append(f"{entry.path}: a link to a folder, too deep to be followed; name it to read it")
-        elif self._is_wanted(entry) and entry.is_file():
+        elif self._is_wanted(entry):
+            if not entry.is_file():
+                what = "a link to nothing" if entry.is_symlink() and not os.path.exists(entry.path) else "no plain file"
+                self.problems.append(f"{entry.path}: {what}; skipped")
+                return
             status = entry.stat()
             if self._is_excluded(entry) or not _is_of_time(status, self._selection):
                 self.left_out += 1

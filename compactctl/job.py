@@ -295,6 +295,8 @@ def target_tokens(text: str, window_tokens: int) -> int:
 
 
 def _tokens_after(sized: views.Sized, spills: Collection[Spill]) -> int:
+    if not spills:
+        return sized.measured.tokens
     messages = sized.transcript.messages
     return sized.tokens_after(planned_messages(messages, Plan(spills=tuple(spills))))
 
@@ -314,8 +316,9 @@ def replan(
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
     texts = _texts(document, paths, read.format, layer1)
+    names = SpillNames(store.existing_spills(paths.spills))
     return [
-        make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, SpillNames({}), failed)
+        make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed)
         for t in read.transcripts
     ]
 

@@ -108,7 +108,7 @@ class Usage(Struct, frozen=True, gc=False):
         return self.input_tokens + self.output_tokens
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """One thing said by one role: a provider's whole answer, a user line, or one tool result."""
 
     role: str
@@ -213,21 +213,24 @@ def part_bytes(parts: Iterable[Part]) -> dict[str, int]:
     """Return the bytes of these parts by `Kind`."""
     tally: dict[str, int] = dict.fromkeys(KINDS, 0)
     for part in parts:
-        match part:
-            case Text(size_bytes=size):
-                tally["text"] += size
-            case Reasoning(size_bytes=size, sealed_bytes=sealed):
-                tally["reasoning"] += size + sealed
-            case ToolCall(arguments_bytes=size):
-                tally["calls"] += size
-            case ToolResult(size_bytes=size, media=media):
-                tally["results"] += size
-                tally["media"] += sum(item.size_bytes for item in media)
-            case Media(size_bytes=size):
-                tally["media"] += size
-            case Opaque(size_bytes=size):
-                tally["other"] += size
+        if isinstance(part, ToolCall):
+            tally["calls"] += part.arguments_bytes
+            continue
+        tally[_KIND_OF[type(part)]] += part.size_bytes
+        if isinstance(part, Reasoning):
+            tally["reasoning"] += part.sealed_bytes
+        elif isinstance(part, ToolResult) and part.media:
+            tally["media"] += sum(item.size_bytes for item in part.media)
     return tally
+
+
+_KIND_OF: dict[type, Kind] = {
+    Text: "text",
+    Reasoning: "reasoning",
+    ToolResult: "results",
+    Media: "media",
+    Opaque: "other",
+}
 
 
 def utf8_size(text: str) -> int:

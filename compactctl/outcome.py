@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import __version__
+from compactctl.errors import CompactctlError
 from compactctl.findings import Finding, Severity
 
 Status = Literal["read", "planned", "applied", "unchanged", "skipped", "failed"]
@@ -281,6 +282,11 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     exit_code: int = 0
     traceback: str | UnsetType = UNSET
     """Only with `--debug`, of a bug."""
+
+
+def failed(path: str, error: CompactctlError) -> Outcome:
+    """Return what is said of a file that could not be worked on."""
+    return Outcome(path=path, status="failed", error=Problem(error.code, str(error)), exit_code=error.exit_code)
 
 
 class Totals(Struct, kw_only=True):

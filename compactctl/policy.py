@@ -3,7 +3,7 @@
 Pure: the texts come through a function, the file names from `SpillNames`, failures from an earlier attempt.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -17,7 +17,10 @@ from compactctl.spill_names import SpillNames
 from compactctl.turns import Paired, pair, rounds
 
 KEPT_UNDER_LIMITS = "under the limits"
-"""The reason of a keep that was decided on size alone; only such keeps bind a later run."""
+"""The reason of a keep that was decided on size alone; it binds a later run under the same limits."""
+
+KEPT_FOR_ITS_PREVIEW = "its preview would not be smaller"
+"""The reason of a keep that binds a later run where previews are made alike, too: how long a path is may differ."""
 
 STARTS_CHARACTERS = 200
 """How much of a spilled text a plan keeps to show to people."""
@@ -33,10 +36,13 @@ class Decided(Struct, frozen=True):
     sha256: str = ""
     preview_sha256: str = ""
     reason: SpillReason = "single"
+    kept: str = KEPT_UNDER_LIMITS
+    """Why it was kept, if it was."""
 
 
-Ledger = Mapping[DecisionKey, Decided]
-"""Earlier decisions. Keeps are in it only where the limits were the same; replaces always."""
+Ledger = Mapping[DecisionKey, Sequence[Decided]]
+"""Earlier decisions: more than one where an exchange has two results of one call id. Keeps are in it only where the
+limits were the same; replaces always."""
 
 
 class Texts(Struct, frozen=True):
@@ -79,7 +85,7 @@ def make_plan(
     paired = pair(messages)
     for item in paired:
         maker.consider_single(item, messages[item.message_index].line)
-    for turn in rounds(messages):
+    for turn in rounds(messages, paired):
         maker.consider_round(turn.results, messages)
     if target is not None:
         maker.consider_target(paired, messages, target)
@@ -109,9 +115,15 @@ def forecasts(messages: tuple[Message, ...], settings: Layer1, limits_bytes: Seq
 
     Told from sizes alone: no text is read, no earlier decision honoured.
     """
-    results = [item.result for item in pair(messages) if not item.result.is_preview]
-    in_rounds = [[item.result for item in turn.results if not item.result.is_preview] for turn in rounds(messages)]
-    return [_forecast(results, in_rounds, limit, settings.round_limit_bytes) for limit in limits_bytes]
+    paired = [item for item in pair(messages) if not item.result.is_preview]
+    results = [item.result for item in paired]
+    in_rounds = [[item.result for item in turn.results] for turn in rounds(messages, paired)]
+    large = [answers for answers in in_rounds if _total_bytes(answers) > settings.round_limit_bytes]
+    return [_forecast(results, large, limit, settings.round_limit_bytes) for limit in limits_bytes]
+
+
+def _total_bytes(results: Iterable[ToolResult]) -> int:
+    return sum(result.size_bytes for result in results)
 
 
 def _forecast(
@@ -119,9 +131,7 @@ def _forecast(
 ) -> Forecast:
     chosen = {result.place: result.size_bytes for result in results if result.size_bytes > single_limit}
     for answers in in_rounds:
-        total = sum(result.size_bytes for result in answers if result.place not in chosen)
-        if total <= round_limit:
-            continue
+        total = _total_bytes(result for result in answers if result.place not in chosen)
         for result in sorted(answers, key=lambda result: -result.size_bytes):
             if result.place not in chosen and total > round_limit:
                 chosen[result.place] = result.size_bytes
@@ -159,36 +169,41 @@ class _Maker:
         if result.is_preview:
             self._set_aside(result, "already spilled")
             return
-        decided = self._ledger.get(_key(item))
-        if decided is not None and self._honoured(item, line, decided):
+        decisions = self._ledger.get(_key(item))
+        if decisions and self._is_honoured(item, line, decisions):
             return
         if result.size_bytes > self._settings.single_limit_bytes:
             self._try(item, line, "single", 0)
 
-    def _honoured(self, item: Paired, line: int, decided: Decided) -> bool:
-        """Act on an earlier decision; return False where it is about another text."""
-        if not decided.replaced:
-            self._reasons[item.result.place] = KEPT_UNDER_LIMITS
-            self._bound.add(item.result.place)
-            return True
-        digest = _sha256(self._texts.text(item.result))
-        if digest == decided.preview_sha256:
-            self._set_aside(item.result, "already spilled")
-            return True
-        if digest == decided.sha256:
-            self._try(item, line, decided.reason, 0)
-            return True
-        return False
+    def _is_honoured(self, item: Paired, line: int, decisions: Sequence[Decided]) -> bool:
+        """Act on an earlier decision; return False where all are about other texts."""
+        replaced = [decided for decided in decisions if decided.replaced]
+        digest = _sha256(self._texts.text(item.result)) if replaced else ""
+        for decided in replaced:
+            if digest == decided.preview_sha256:
+                self._set_aside(item.result, "already spilled")
+                return True
+            if digest == decided.sha256:
+                self._try(item, line, decided.reason, 0)
+                return True
+        kept = next((decided.kept for decided in decisions if not decided.replaced), None)
+        if kept is None:
+            return False
+        self._reasons[item.result.place] = kept
+        self._bound.add(item.result.place)
+        return True
 
     def _set_aside(self, result: ToolResult, reason: str) -> None:
         self._reasons[result.place] = reason
         self._previews.add(result.place)
 
     def consider_round(self, results: tuple[Paired, ...], messages: tuple[Message, ...]) -> None:
+        if _total_bytes(item.result for item in results) <= self._settings.round_limit_bytes:
+            return
         open_items = [
             item for item in results if item.result.place not in self.spills and item.result.place not in self._previews
         ]
-        total = sum(item.result.size_bytes for item in open_items)
+        total = _total_bytes(item.result for item in open_items)
         for item in sorted(open_items, key=lambda item: -item.result.size_bytes):
             if total <= self._settings.round_limit_bytes:
                 return
@@ -224,7 +239,7 @@ class _Maker:
         size_bytes = len(text.encode())
         preview = make_preview(text, size_bytes, self._texts.path(name), self._texts.style, self._settings)
         if len(preview.encode()) >= size_bytes:
-            self._reasons[result.place] = "its preview would not be smaller"
+            self._reasons[result.place] = KEPT_FOR_ITS_PREVIEW
             return False
         self.spills[result.place] = Spill(
             result, item.exchange, line, reason, round_bytes, digest, name, preview, text[:STARTS_CHARACTERS]

@@ -11,7 +11,7 @@ from compactctl.errors import NoReceipt
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Plan, SpillReason
-from compactctl.policy import KEPT_UNDER_LIMITS, Decided, DecisionKey
+from compactctl.policy import KEPT_FOR_ITS_PREVIEW, KEPT_UNDER_LIMITS, Decided, DecisionKey
 from compactctl.settings import Layer1, Settings
 
 SCHEMA = "compactctl.receipt/1"
@@ -157,14 +157,14 @@ def decisions(plan: Plan) -> tuple[Decision, ...]:
     return tuple(sorted(made, key=lambda decision: decision.line))
 
 
-def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, Decided]:
+def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, list[Decided]]:
     """Return what earlier runs decided about this session: every replace, and keeps under the same limits.
 
     After a cut exchanges without a key have other numbers, so no keep of such a run binds: the limits say the same.
     """
-    found: dict[DecisionKey, Decided] = {}
+    found: dict[DecisionKey, list[Decided]] = {}
     for receipt in receipts:
-        same_limits = _limits(receipt.settings.layer1) == _limits(limits)
+        binding = _binding_keeps(receipt.settings.layer1, limits)
         for session in receipt.sessions:
             ids = (session.session_id, receipt.new_session_id or session.session_id)
             if transcript.session_id not in ids or session.index != transcript.index:
@@ -173,9 +173,9 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
                 key = decision.exchange, decision.call_id
                 if decision.fate == "spilled":
                     digests = decision.sha256 or "", decision.preview_sha256 or ""
-                    found[key] = Decided(True, *digests, _spill_reason(decision))
-                elif same_limits and session.layer2 is None and decision.reason == KEPT_UNDER_LIMITS:
-                    found.setdefault(key, Decided(False))
+                    found.setdefault(key, []).append(Decided(True, *digests, _spill_reason(decision)))
+                elif session.layer2 is None and decision.reason in binding:
+                    found.setdefault(key, []).append(Decided(False, kept=decision.reason))
     return found
 
 
@@ -187,5 +187,9 @@ def _spill_reason(decision: Decision) -> SpillReason:
             return "single"
 
 
-def _limits(layer1: Layer1) -> tuple[int, int]:
-    return layer1.single_limit_bytes, layer1.round_limit_bytes
+def _binding_keeps(then: Layer1, now: Layer1) -> tuple[str, ...]:
+    """Return which reasons for a keep still hold under the settings of now."""
+    limits_then, limits_now = ((it.single_limit_bytes, it.round_limit_bytes) for it in (then, now))
+    if limits_then != limits_now:
+        return ()
+    return (KEPT_UNDER_LIMITS, KEPT_FOR_ITS_PREVIEW) if then == now else (KEPT_UNDER_LIMITS,)

@@ -4,21 +4,15 @@ One session's failure is an outcome. Only wrong usage is raised, and only before
 """
 
 import contextlib
-import itertools
-import multiprocessing
 import os
-import signal
 import traceback
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from compactctl import agents, apply, desk, errand, inputs, layer2, store, undo, views
+from compactctl import agents, apply, desk, errand, inputs, layer2, store, undo, views, workers
 from compactctl.errand import Approve, Errand
 from compactctl.errors import (
     Bug,
@@ -34,7 +28,7 @@ from compactctl.errors import (
 from compactctl.inputs import Input, Inputs
 from compactctl.job import IN_PLACE, target_tokens
 from compactctl.options import Options
-from compactctl.outcome import Batch, Outcome, Problem
+from compactctl.outcome import Batch, Outcome, Problem, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened
 
@@ -296,13 +290,13 @@ def _batch(
     batch = Batch(command=command, problems=list(found.problems), notes=list(found.notes))
     taker = _Taker(batch, len(found.files), progress, on_outcome or batch.outcomes.append)
     for path, error in found.errors:
-        taker.take([_failed(path, error)])
-    with contextlib.closing(_worked(found.files, work, options, jobs, threads)) as worked:
+        taker.take([failed(path, error)])
+    with contextlib.closing(workers.worked(found.files, partial(_one, work, options), jobs, threads)) as worked:
         try:
             for item, outcomes in worked:
                 taker.done(item, outcomes)
         except KeyboardInterrupt:
-            for item, outcomes in _finished(worked):
+            for item, outcomes in workers.finished(worked):
                 taker.done(item, outcomes)
             taker.interrupted()
             return batch
@@ -352,171 +346,21 @@ def _nothing_found(batch: Batch, left_out: int, options: Options) -> None:
     batch.problems.append("no session found" + (f" ({', '.join(looked)})" if looked else ""))
 
 
-MOST_WAITING = 64
-"""How many bundles are handed to the workers ahead of what was taken from them: no more outcomes than that pile up."""
-
-BUNDLE_FILES, BUNDLE_BYTES = 16, 1_000_000
-"""What a worker is given at once: handing over costs as much as reading a small file."""
-
-STOPPING_S = 2.0
-"""How long workers may go on after an interrupt that did not reach them themselves."""
-
-Done = tuple[Input, list[Outcome] | None]
-"""A file and what came of it; None for a file in a folder that is no session."""
-
-Packed = bytes | list[list[Outcome] | None]
-"""What a worker hands over: outcomes in msgpack, twenty times as fast as pickled, where their text allows it."""
-
-
-def _worked(files: Sequence[Input], work: Work, options: Options, jobs: int, threads: bool) -> Generator[Done]:
-    """Yield each file with its outcomes, in the order given. An interrupt is raised after all that was finished.
-
-    Several at once go to processes of their own, or to `threads` where they wait for others and share what they know.
-    """
-    one = partial(_one, work, options)
-    if jobs <= 1 or len(files) <= 1 or any(item.path == STANDARD_INPUT for item in files):
-        for item in files:
-            yield item, one(item)
-        return
-    if threads:
-        yield from _threaded(files, one, jobs)
-        return
-    bundles = _bundles(files, jobs)
-    with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
-        waiting: deque[tuple[list[Input], Future[Packed]]] = deque()
-        ready: deque[Done] = deque()
-        try:
-            while True:
-                for bundle in itertools.islice(bundles, MOST_WAITING - len(waiting)):
-                    waiting.append((bundle, pool.submit(_worked_off, one, bundle)))
-                if not waiting:
-                    return
-                bundle, outcomes = waiting[0][0], _unpacked(*waiting[0])
-                waiting.popleft()
-                ready.extend(zip(bundle, outcomes, strict=False))
-                while ready:
-                    yield ready.popleft()
-                if len(outcomes) < len(bundle):
-                    raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            _stop(pool, [future for _, future in waiting])
-            yield from ready
-            for bundle, future in waiting:
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    yield from zip(bundle, _unpacked(bundle, future), strict=False)
-            raise
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _threaded(files: Sequence[Input], one: Callable[[Input], list[Outcome] | None], jobs: int) -> Generator[Done]:
-    """Yield what threads make of the files. After an interrupt none of them starts another one."""
-    with ThreadPoolExecutor(min(jobs, len(files))) as pool:
-        futures = [pool.submit(one, item) for item in files]
-        taken = 0
-        try:
-            for item, future in zip(files, futures, strict=True):
-                outcomes = future.result()
-                taken += 1
-                yield item, outcomes
-        except KeyboardInterrupt:
-            pool.shutdown(wait=True, cancel_futures=True)
-            for item, future in list(zip(files, futures, strict=True))[taken:]:
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    yield item, future.result()
-            raise
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _bundles(files: Sequence[Input], jobs: int) -> Iterator[list[Input]]:
-    """Yield the files in bundles: small ones together, but so few that every worker has some."""
-    most_files = max(1, min(BUNDLE_FILES, len(files) // (jobs * 4)))
-    bundle: list[Input] = []
-    size_bytes = 0
-    for item in files:
-        if bundle and (len(bundle) >= most_files or size_bytes + item.size_bytes > BUNDLE_BYTES):
-            yield bundle
-            bundle, size_bytes = [], 0
-        bundle.append(item)
-        size_bytes += item.size_bytes
-    yield bundle
-
-
-def _worked_off(one: Callable[[Input], list[Outcome] | None], bundle: list[Input]) -> Packed:
-    """Work on some files in a worker. An interrupt ends it at once; what was done by then is handed over."""
-    outcomes: list[list[Outcome] | None] = []
-    with contextlib.suppress(KeyboardInterrupt):
-        try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            for item in bundle:
-                outcomes.append(one(item))  # noqa: PERF401 (an interrupt leaves those before it)
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return msgspec.msgpack.encode(outcomes)
-    except (UnicodeEncodeError, OverflowError):  # the name of a file may be no Unicode, a number beyond 64 bits
-        return outcomes
-
-
-_UNPACK = msgspec.msgpack.Decoder(list[list[Outcome] | None])
-
-
-def _unpacked(bundle: Sequence[Input], future: "Future[Packed]") -> list[list[Outcome] | None]:
-    """Return the outcomes of a bundle; of fewer files than it has where an interrupt came."""
-    try:
-        packed = future.result()
-    except BrokenProcessPool:
-        return [[_failed(item.path, Bug(f"{item.path}: its worker process was killed"))] for item in bundle]
-    return _UNPACK.decode(packed) if isinstance(packed, bytes) else packed
-
-
-def _stop(pool: ProcessPoolExecutor, futures: "Sequence[Future[Packed]]") -> None:
-    """Start nothing more, and end what is running: at once where the interrupt has reached it, else soon."""
-    pool.shutdown(wait=False, cancel_futures=True)
-    running = [future for future in futures if not future.done()]
-    if wait(running, STOPPING_S).not_done:
-        for process in multiprocessing.active_children():
-            with contextlib.suppress(OSError, TypeError):
-                os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]
-        wait(running, STOPPING_S)
-
-
-def _finished(worked: Generator[Done]) -> Generator[Done]:
-    """Yield what was finished when an interrupt came, whether it came to the generator or to who reads it."""
-    try:
-        yield worked.throw(KeyboardInterrupt())
-        yield from worked
-    except KeyboardInterrupt:
-        return
-
-
-def _ignore_interrupts() -> None:
-    """Leave it to the main process to say that it was interrupted: a worker that waits has nothing to say."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:
     """Work on one file. The one place where a bug is caught: it becomes a failed outcome with code 70."""
     try:
         return work(item, options)
     except UnknownFormat as error:
-        return [_failed(item.path, error)] if item.is_explicit else None
+        return [failed(item.path, error)] if item.is_explicit else None
     except (EmptySession, Unreadable, NotFound) as error:
-        return [_failed(item.path, error) if item.is_explicit else _skipped(item.path, error)]
+        return [failed(item.path, error) if item.is_explicit else _skipped(item.path, error)]
     except CompactctlError as error:
-        return [_failed(item.path, error)]
+        return [failed(item.path, error)]
     except Exception as error:
-        made = _failed(item.path, Bug(f"{item.path}: a bug in compactctl: {type(error).__name__}: {error}"))
+        made = failed(item.path, Bug(f"{item.path}: a bug in compactctl: {type(error).__name__}: {error}"))
         if options.debug:
             made.traceback = traceback.format_exc()
         return [made]
-
-
-def _failed(path: str, error: CompactctlError) -> Outcome:
-    return Outcome(path=path, status="failed", error=Problem(error.code, str(error)), exit_code=error.exit_code)
 
 
 def _skipped(path: str, error: CompactctlError) -> Outcome:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from compactctl import findings, formats, generations, store
 from compactctl.document import Document
-from compactctl.errors import EmptySession, UnknownFormat
+from compactctl.errors import CompactctlError, EmptySession, SourceChanged, UnknownFormat
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.model import Transcript
@@ -72,8 +72,7 @@ class Session(Struct):
 @contextlib.contextmanager
 def opened(path: str, format_name: str | None) -> Iterator[Session]:
     """Open and read a session file. Raises ReadError, naming the path, where that can't be done."""
-    with store.reading(path) as source:
-        snapshot = None if path == STANDARD_INPUT else store.Snapshot.of(Path(path))
+    with store.reading(path) as source, _unchanging(path) as snapshot:
         document = Document(source)
         read = read_document(path, document, format_name)
         receipt = None
@@ -83,6 +82,20 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
             gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
         yield Session(path, document, read, snapshot, receipt)
+
+
+@contextlib.contextmanager
+def _unchanging(path: str) -> Iterator[store.Snapshot | None]:
+    """Give how a file is now (None for standard input). What goes wrong because it changed since is SourceChanged."""
+    snapshot = None if path == STANDARD_INPUT else store.Snapshot.of(Path(path))
+    try:
+        yield snapshot
+    except CompactctlError:
+        raise
+    except Exception:
+        if snapshot is not None and store.Snapshot.of(Path(path)) != snapshot:
+            raise SourceChanged(f"{path}: it changed while it was read; run it again") from None
+        raise
 
 
 def read_document(path: str, document: Document, format_name: str | None) -> Read:

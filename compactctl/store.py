@@ -39,6 +39,7 @@ SUMMARY = "summary.md"
 REPORT = ".report.json"
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
@@ -131,9 +132,34 @@ class Snapshot(Struct, frozen=True):
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> "Snapshot":
-        status = path.stat()
+    def of(cls, path: Path) -> "Snapshot | None":
+        """Return how a file is now; None where it is gone."""
+        try:
+            status = path.stat()
+        except OSError:
+            return None
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def open_plain(path: Path | str, more_flags: int = 0) -> BinaryIO:
+    """Open a plain file for reading. Raises OSError for all else: a pipe or a device could keep us waiting for ever."""
+    _require_plain(os.lstat(path) if more_flags & _NO_FOLLOW else os.stat(path))
+    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING | _BINARY | more_flags)
+    try:
+        _require_plain(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb", buffering=READ_BUFFER_BYTES)
+
+
+def _require_plain(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file")
+    if stat.S_ISFIFO(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe, not a file; standard input is read by the name -")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a device or a socket or a link, not a file")
 
 
 @contextlib.contextmanager
@@ -143,13 +169,15 @@ def reading(path: str) -> Iterator[BinaryIO]:
     Raises NotFound or Unreadable, naming the path.
     """
     if path == "-":
+        if sys.stdin is None:
+            raise Unreadable("standard input is closed")
         with tempfile.TemporaryFile() as spooled:
             shutil.copyfileobj(sys.stdin.buffer, spooled, READ_BUFFER_BYTES)
             spooled.seek(0)
             yield spooled
         return
     try:
-        source = open(path, "rb", buffering=READ_BUFFER_BYTES)  # noqa: SIM115 (closed by the with below)
+        source = open_plain(path)
     except OSError as error:
         raise read_error(path, error) from None
     with source:
@@ -169,8 +197,11 @@ def reading(path: str) -> Iterator[BinaryIO]:
 
 def is_packed(path: str) -> bool:
     """Return whether a file is compressed by zstd."""
-    with open(path, "rb") as source:
-        return source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+    try:
+        with open_plain(path) as source:
+            return source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+    except OSError as error:
+        raise read_error(path, error) from None
 
 
 def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
@@ -199,24 +230,23 @@ def read_error(path: str, error: OSError) -> ReadError:
 
 
 def read_beside(path: Path) -> bytes | None:
-    """Return the bytes of a small file that lies beside a session; None where there is none."""
+    """Return the bytes of a small file that lies beside a session; None where there is none that can be read."""
     try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+        with open_plain(path) as source:
+            return source.read()
+    except OSError:
         return None
-    except OSError as error:
-        raise read_error(str(path), error) from None
 
 
-def file_sha256(path: Path, size_bytes: int | None = None) -> str:
-    """Return the hex digest of a file, or of its first `size_bytes`."""
+def file_sha256(path: Path) -> str:
+    """Return the hex digest of a file; "" for what is no plain file that can be read."""
     digest = sha256()
-    left = size_bytes
-    with path.open("rb") as source:
-        while window := source.read(READ_BUFFER_BYTES if left is None else min(READ_BUFFER_BYTES, left)):
-            digest.update(window)
-            if left is not None:
-                left -= len(window)
+    try:
+        with open_plain(path) as source:
+            while window := source.read(READ_BUFFER_BYTES):
+                digest.update(window)
+    except OSError:
+        return ""
     return digest.hexdigest()
 
 
@@ -487,18 +517,15 @@ def _make_spill_folder(folder: Path) -> None:
 def _plain_bytes(path: Path) -> bytes | None:
     """Return a plain file's bytes, never through a link; None for anything else."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _BINARY)
+        with open_plain(path, _NO_FOLLOW) as source:
+            return source.read()
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as source:
-        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            return None
-        return source.read()
 
 
 def spill_is_whole(folder: Path, name: str, digest: str) -> bool:
     """Return whether a spill file is there, is a plain file, and has this sha256."""
-    if Path(name).name != name:
+    if Path(name).name != name or "\0" in name:
         return False
     data = _plain_bytes(folder / name)
     return data is not None and sha256(data).hexdigest() == digest

@@ -5,15 +5,15 @@ its exchange, so an id that comes again later is another call.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from compactctl.findings import Finding
-from compactctl.model import Message, ToolResult
+from compactctl.model import Message, ToolCall, ToolResult
 
 
-class Paired(Struct, frozen=True):
+class Paired(Struct, frozen=True, gc=False):
     """A tool result of the context and the exchange it belongs to.
 
     `exchange` is what the ledger knows the exchange by: the format's key of the assistant message, else its
@@ -27,7 +27,7 @@ class Paired(Struct, frozen=True):
     result: ToolResult
 
 
-class Round(Struct, frozen=True):
+class Round(Struct, frozen=True, gc=False):
     """An assistant message with calls, and the results that answer them within its exchange."""
 
     message_index: int
@@ -61,20 +61,32 @@ def pair(messages: Sequence[Message]) -> list[Paired]:
     return paired
 
 
-def rounds(messages: Sequence[Message]) -> list[Round]:
-    """Return every assistant message that calls tools, with the results that answer it."""
+def count_rounds(messages: Iterable[Message]) -> int:
+    """Return how many rounds there are."""
+    return sum(1 for message in messages if message.role == "assistant" and _calls_tools(message))
+
+
+def rounds(messages: Sequence[Message], paired: Iterable[Paired] | None = None) -> list[Round]:
+    """Return every assistant message that calls tools, with the results that answer it.
+
+    `paired` is what `pair` said of these messages, where that is known already.
+    """
     found = [
         (index, message.key or f"#{ordinal}")
         for ordinal, (index, message) in enumerate(
             ((i, m) for i, m in enumerate(messages) if m.role == "assistant"), start=1
         )
-        if any(True for _ in message.calls())
+        if _calls_tools(message)
     ]
     answers: dict[int, list[Paired]] = {index: [] for index, _ in found}
-    for item in pair(messages):
+    for item in pair(messages) if paired is None else paired:
         if item.call_index is not None:
             answers[item.call_index].append(item)
     return [Round(index, exchange, tuple(answers[index])) for index, exchange in found]
+
+
+def _calls_tools(message: Message) -> bool:
+    return any(isinstance(part, ToolCall) for part in message.parts)
 
 
 def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True) -> list[Finding]:

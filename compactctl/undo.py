@@ -52,7 +52,7 @@ class Kept(Struct):
 def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, ...]:
     """Return where the whole original, the replaced values, the copies and the history are, as far as each was kept."""
     if receipt is None:
-        beside = [path if path.exists() else None for path in (paths.copies, paths.history)]
+        beside = [path if os.path.exists(path) else None for path in (paths.copies, paths.history)]
         return None, paths.originals, *beside
     kept = receipt.backup, receipt.originals, receipt.copies, receipt.history
     return tuple(paths.folder / note.name if note else None for note in kept)
@@ -67,11 +67,11 @@ def _kept(path: str) -> Iterator[Kept]:
         receipt = generations.own(paths, document.starts_as)
         written = (receipt.source, receipt.output) if receipt else _as_originals_say(paths)
         if receipt is not None and not document.starts_as(receipt.output.bytes, receipt.output.sha256):
-            written = _as_originals_say(paths) if paths.originals.exists() else written
+            written = _as_originals_say(paths) if os.path.exists(paths.originals) else written
             receipt = None
         kept = Kept(paths, document, *written, receipt)
         for file in _files(paths, receipt):
-            if file is not None and not file.exists():
+            if file is not None and not os.path.exists(file):
                 raise NoReceipt(f"{path}: {file} is missing: nothing to restore from")
         if not document.starts_as(kept.output.bytes, kept.output.sha256):
             raise NotRestorable(
@@ -83,7 +83,7 @@ def _kept(path: str) -> Iterator[Kept]:
 
 def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
     """Return source and output as the originals file names them: a run that was killed may have left no receipt."""
-    if not paths.originals.exists():
+    if not os.path.exists(paths.originals):
         raise NoReceipt(f"{paths.session}: not a compacted session: no receipt or originals in {paths.folder}")
     with store.reading(str(paths.originals)) as rows:
         header, _ = originals.read(rows, str(paths.originals))

@@ -14,7 +14,7 @@ from compactctl.estimators import Estimator
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure
-from compactctl.model import Message, Transcript, context_bytes
+from compactctl.model import Message, Transcript
 from compactctl.options import Options
 from compactctl.outcome import (
     BigResult,
@@ -37,7 +37,7 @@ from compactctl.plan import Plan, Spill
 from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
-from compactctl.turns import rounds
+from compactctl.turns import count_rounds
 
 FORECAST_LIMITS_BYTES = (20_000, 10_000)
 """The lower limits that `inspect` tells the effect of, besides the one that is set."""
@@ -88,7 +88,7 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
         modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
         model=transcript.model,
         messages=len(transcript.messages),
-        rounds=len(rounds(transcript.messages)),
+        rounds=count_rounds(transcript.messages),
         tool_results=sum(message.result is not None for message in transcript.messages),
         bytes=Bytes(session.document.size_bytes, session.document.size_bytes),
         tokens=Tokens(
@@ -137,7 +137,7 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
         lines=session.document.line_count,
         window_used_percent=round(100 * measured.tokens / measured.window.tokens) if measured.window.tokens else 0,
         bytes_by_kind=dict(transcript.bytes_by_kind),
-        context_bytes_by_kind=context_bytes(transcript.messages),
+        context_bytes_by_kind=dict(transcript.context_bytes_by_kind),
         results_in_file=len(transcript.results),
         biggest_results=_biggest(transcript, options.settings.layer1),
         would_spill=_would_spill(transcript.messages, options.settings),

@@ -129,6 +129,8 @@ def _total(message: Message) -> int:
 
 def _overfills(tokens: int, messages: Sequence[Message]) -> bool:
     """Return whether so many tokens are far more than these messages could be."""
+    if tokens <= UNSEEN_TOKENS:
+        return False
     said = sum(message_bytes(message) * 2 // 7 + tokens_beside(message) for message in messages)
     return tokens > GROWTH_FACTOR * said + UNSEEN_TOKENS
 

@@ -15,6 +15,7 @@ from compactctl.settings import Settings, with_changes
 from tests.builders.big_chat import big_chat, call, text
 
 APPLY = Options(apply=True)
+OWN_WORDS = {"layer1.preview_wording": "the text is in {path}"}
 
 
 def limits(single, round_limit=200_000, **more):
@@ -350,6 +351,19 @@ def test_out_keeps_relative_paths_and_collisions_are_refused_before_anything_is_
     run.spill([str(tmp_path)], options)
     assert (out / "a/s.compacted.jsonl").exists()
     assert (out / "b/s.compacted.jsonl").exists()
+
+
+@pytest.mark.parametrize("more_bytes", [0, 1, 8, 17, 18, 500])
+def test_two_results_of_one_call_settle_at_once(tmp_path, write_session, more_bytes):
+    """The second one's file has a longer name, and so a preview that is bigger than it is, while the first's is not."""
+    plain_preview = OWN_WORDS["layer1.preview_wording"].format(path=tmp_path / "s.compacted/tool-results/a.txt")
+    records = big_chat([3_000, 3_000], call_ids=["a", "a"])
+    records[4:6] = [{**records[5], "content": text(len(plain_preview) + more_bytes)}]
+    path = write_session(records)
+    outcome = spill(path, limits(50, **OWN_WORDS))
+    assert (outcome.status, outcome.error) == ("applied", None)
+    assert only(run.verify([outcome.output.session], Options())).exit_code == 0
+    assert spill(outcome.output.session, limits(50, **OWN_WORDS)).status == "unchanged"
 
 
 def test_a_conversation_a_line_is_spilled_as_that_many_sessions(tmp_path, write_session):

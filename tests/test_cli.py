@@ -641,7 +641,7 @@ def interrupted(tmp_path):
         script = tmp_path / "interrupted.py"
         script.write_text(
             "import os, signal, sys, time\n"
-            "from compactctl import __main__, run\n"
+            "from compactctl import __main__, run, workers\n"
             "real = run._spill_one\n"
             "def work(item, options):\n"
             f"    if item.path.endswith('{place}.jsonl'):\n"
@@ -654,7 +654,7 @@ def interrupted(tmp_path):
             "    START = os.getpid()\n"
             "    os.environ['START'] = str(START)\n"
             "run._spill_one = work\n"
-            "run.STOPPING_S = 0.2\n"
+            "workers.STOPPING_S = 0.2\n"
             f"sys.argv = ['compactctl', 'spill', '-j', '{jobs}', {str(folder)!r}, *{list(arguments)!r}]\n"
             "if __name__ == '__main__':\n"
             "    __main__.main()\n"

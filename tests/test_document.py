@@ -156,6 +156,33 @@ def test_sizes_are_those_in_the_file_beside_damage_too(before, after):
     assert (first.size_bytes, bytes(first.value.rest)) == (len(spaced), b'{"k":  [1, 2]}')
 
 
+@pytest.mark.parametrize("damage", [rb"\ud800", rb"\udc00\ud800", b"\xff", b"\xed\xa0\x80", b"\xe6\x97"])
+def test_the_size_of_a_value_does_not_depend_on_damage_in_another(damage):
+    values = rb'{"k": [1, "\ud83d\ude00", 1e5],  "n":1234567890123456789012}'
+    document = opened(b'{"a":1,"b":"' + damage + b'", "rest": ' + values + b"}\n")
+    first = next(iter(document.records(SHAPE)))
+    assert (first.value.a, bytes(first.value.rest)) == (1, values)
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff", b"\xe6\x97", b"\xed\xa0\x80", rb"\ud83d", rb"\ud83d" + b"\xff", rb"\\ud83d", "é".encode()]
+)
+def test_a_text_is_the_same_with_its_record_and_alone(text):
+    document = opened(b'{"b":"x' + text + b'y"}\n')
+    values = [record.value["b"] for record in document.records(msgspec.json.Decoder(dict[str, str]))]
+    assert values == [document.value(Place(0, ("b",)))]
+
+
+@pytest.mark.parametrize(
+    "number, value",
+    [(b"NaN", None), (b"-Infinity", None), (b"1e999", None), (b"1" + b"0" * 30, 10**30), (b"-12", -12)],
+)
+def test_numbers_that_no_decoder_takes_are_rounded_or_null(number, value):
+    document = opened(b'{"a":' + number + b',"b":"NaN 1e999"}\n')
+    typed = msgspec.json.Decoder(dict[str, int | float | str | None])
+    assert [record.value for record in document.records(typed)] == [{"a": value, "b": "NaN 1e999"}]
+
+
 def test_a_walk_may_be_left_and_begun_anew():
     document = opened(b'{"a":1}\n{"a":2}\n')
     next(iter(document.records(ANY)))
@@ -174,6 +201,26 @@ def test_a_value_is_fetched_from_its_place():
     document, _ = read(b'{"a":[1,{"b":"x\\ud83dy"}]}\n')
     place = Place(0, ("a", 1)).at("b")
     assert (document.raw_value(place), document.value(place)) == (b'"x\\ud83dy"', "x\ufffdy")
+
+
+def test_a_record_is_read_once_for_all_its_values():
+    source = CountedReads(b'{"a":[' + b",".join(b'"%04d"' % i for i in range(1000)) + b"]}\n")
+    document = Document(source)
+    list(document.records(ANY))
+    source.bytes_read = 0
+    values = [document.value(Place(0, ("a", index))) for index in range(1000)]
+    assert (values[7], source.bytes_read) == ("0007", len(source.getvalue()) - 1)
+
+
+class CountedReads(io.BytesIO):
+    """A file that counts how much of it is asked for."""
+
+    bytes_read = 0
+
+    def read(self, size=-1, /):
+        data = super().read(size)
+        self.bytes_read += len(data)
+        return data
 
 
 @pytest.mark.parametrize("route", [("b",), ("a", 5), ("a", 0, "b"), (0,), ("a", "0")])

@@ -83,25 +83,32 @@ def test_nothing_is_spilled_whose_preview_would_not_be_smaller():
 
 def test_a_keep_binds_and_still_counts_in_its_round():
     messages = [answer("a", "b"), result("a", 900), result("b", 800)]
-    made = plan(messages, single=10_000, round_=1_000, head_bytes=10, ledger={("#1", "a"): Decided(False)})
+    made = plan(messages, single=10_000, round_=1_000, head_bytes=10, ledger={("#1", "a"): [Decided(False)]})
     assert chosen(made) == [("b", "round")]
 
 
 def test_a_replace_binds_whatever_the_limits_are_now():
     text = "x" * 5_000
-    ledger = {("#1", "a"): Decided(True, sha256(text.encode()).hexdigest(), "other", "round")}
+    ledger = {("#1", "a"): [Decided(True, sha256(text.encode()).hexdigest(), "other", "round")]}
     assert chosen(plan([answer("a"), result("a", 5_000)], ledger=ledger)) == [("a", "round")]
 
 
 def test_a_replaced_result_is_known_by_its_preview():
     preview = "x" * 700
-    ledger = {("#1", "a"): Decided(True, "other", sha256(preview.encode()).hexdigest())}
+    ledger = {("#1", "a"): [Decided(True, "other", sha256(preview.encode()).hexdigest())]}
     made = plan([answer("a"), result("a", 700)], single=100, head_bytes=10, ledger=ledger)
     assert [keep.reason for keep in made.keeps] == ["already spilled"]
 
 
+def test_two_results_of_one_call_are_each_known_by_their_preview():
+    ledger = {("#1", "a"): [Decided(True, "other", sha256(b"x" * size).hexdigest()) for size in (700, 800)]}
+    messages = [answer("a"), result("a", 700), result("a", 800)]
+    made = plan(messages, single=100, head_bytes=10, ledger=ledger)
+    assert [keep.reason for keep in made.keeps] == ["already spilled", "already spilled"]
+
+
 def test_a_decision_about_another_text_binds_nothing():
-    ledger = {("#1", "a"): Decided(True, "other", "another")}
+    ledger = {("#1", "a"): [Decided(True, "other", "another")]}
     assert chosen(plan([answer("a"), result("a", 5_000)], ledger=ledger)) == []
 
 
@@ -139,7 +146,7 @@ def test_a_target_spills_on_over_the_whole_context_largest_first(target, spilled
         return (105_000 - saved) * 2 // 7
 
     goal = Target(target, tokens_after, 3.5)
-    keeps = {(f"#{n}", call_id): Decided(False) for n, call_id in enumerate(sizes, 1)}
+    keeps = {(f"#{n}", call_id): [Decided(False)] for n, call_id in enumerate(sizes, 1)}
     made = make_plan(messages, Layer1(preview_head_bytes=100), keeps, TEXTS, SpillNames({}), target=goal)
     assert [spill.result.call_id for spill in made.spills] == spilled
     assert {spill.reason for spill in made.spills} <= {"target"}

@@ -154,8 +154,7 @@ def _is_a_record_a_line(document: Document) -> bool:
 
     A JSON document over several lines, whole or damaged, is not, though some of its lines may look like records.
     """
-    first_line, newline, _ = document.slice(0, FIRST_LINE_BYTES).removeprefix(BYTE_ORDER_MARK).partition(b"\n")
-    if newline and _is_record(first_line):
+    if _is_record(_first_line(document)):
         return True
     head = document.slice(0, HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
     lines = [line for line in head.split(b"\n") if line.strip(b"\0 \t\r")]
@@ -164,6 +163,16 @@ def _is_a_record_a_line(document: Document) -> bool:
     if len(head) < document.size_bytes:
         lines = lines[:-1] or lines
     return 2 * sum(map(_is_record, lines[:HEAD_RECORDS])) >= len(lines[:HEAD_RECORDS])
+
+
+def _first_line(document: Document) -> bytes:
+    """Return the first line, however long, so that no more is read than it needs; at most what a document may be."""
+    size = FIRST_LINE_BYTES
+    while True:
+        line, newline, _ = document.slice(0, size).removeprefix(BYTE_ORDER_MARK).partition(b"\n")
+        if newline or size >= min(document.size_bytes, DOCUMENT_LIMIT_BYTES):
+            return line
+        size *= 4
 
 
 def _is_record(line: bytes) -> bool:

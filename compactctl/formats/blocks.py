@@ -12,11 +12,12 @@ counts as that text; its signature counts only where the text is empty (formats:
 """
 
 from collections.abc import Mapping
+from sys import intern
 
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Place
+from compactctl.document import Place, Route
 from compactctl.media import HEADER_CHARACTERS, OTHER_MEDIA_TOKENS, image_tokens
 from compactctl.model import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.preview import PREVIEW_MAX_BYTES, is_preview
@@ -152,7 +153,7 @@ def read_content(content: Content | UsualContent, place: Place, names: Mapping[s
                 if isinstance(block, Raw):
                     _read_raw(block, place.at(index), parts, names)
                 else:
-                    _read_block(block, place.at(index), parts, names)
+                    _read_block(block, place, (index,), parts, names)
             return parts
         case _:
             return [Opaque(place, "content", len(msgspec.json.encode(content)))]
@@ -214,38 +215,40 @@ def _read_raw(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str
         case None:
             parts.append(_unknown(raw, place))
         case block:
-            _read_block(block, place, parts, names)
+            _read_block(block, place, (), parts, names)
 
 
-def _read_block(block: _Said, place: Place, parts: list[Part], names: Mapping[str, str]) -> None:
+def _read_block(block: _Said, place: Place, keys: Route, parts: list[Part], names: Mapping[str, str]) -> None:
+    """Add what a block says; it stands where `keys` lead to from `place`."""
     match block:
         case _Text(text=text):
             if text:
-                parts.append(Text(place.at("text"), utf8_size(text)))
+                parts.append(Text(place.at(*keys, "text"), utf8_size(text)))
         case _ToolUse():
-            where = place.at("input") if len(block.input) else place
-            parts.append(ToolCall(where, block.id or "", block.name or "", argument_bytes(block.input)))
+            where = place.at(*keys, "input") if len(block.input) else place.at(*keys)
+            parts.append(ToolCall(where, intern(block.id or ""), intern(block.name or ""), argument_bytes(block.input)))
         case _ToolCall():
-            where = place.at("arguments") if len(block.arguments) else place
-            parts.append(ToolCall(where, block.id or "", block.name or "", argument_bytes(block.arguments)))
+            where = place.at(*keys, "arguments") if len(block.arguments) else place.at(*keys)
+            call_id, name = intern(block.id or ""), intern(block.name or "")
+            parts.append(ToolCall(where, call_id, name, argument_bytes(block.arguments)))
         case _ToolResult():
-            where = place if block.content is None else place.at("content")
-            call_id, is_error = block.tool_use_id or "", block.is_error is True
+            where = place.at(*keys) if block.content is None else place.at(*keys, "content")
+            call_id, is_error = intern(block.tool_use_id or ""), block.is_error is True
             name = names.get(call_id, "")
             parts.append(read_result(block.content, where, call_id, name=name, is_error=is_error))
         case _Thinking():
             if block.thinking and not block.redacted:
-                parts.append(Reasoning(place.at("thinking"), utf8_size(block.thinking)))
+                parts.append(Reasoning(place.at(*keys, "thinking"), utf8_size(block.thinking)))
             elif block.signature:
-                parts.append(Reasoning(place.at("signature"), 0, len(block.signature)))
+                parts.append(Reasoning(place.at(*keys, "signature"), 0, len(block.signature)))
             elif block.thinkingSignature:
-                parts.append(Reasoning(place.at("thinkingSignature"), 0, len(block.thinkingSignature)))
+                parts.append(Reasoning(place.at(*keys, "thinkingSignature"), 0, len(block.thinkingSignature)))
         case _RedactedThinking(data=data):
             if data:
-                parts.append(Reasoning(place.at("data"), 0, len(data)))
+                parts.append(Reasoning(place.at(*keys, "data"), 0, len(data)))
         case _Refusal(refusal=refusal):
             if refusal:
-                parts.append(Text(place.at("refusal"), utf8_size(refusal)))
+                parts.append(Text(place.at(*keys, "refusal"), utf8_size(refusal)))
 
 
 def argument_bytes(arguments: Raw) -> int:
@@ -306,4 +309,4 @@ _DATA_URL_HEAD = 256
 
 
 def _opens_with(raw: Raw, opener: bytes) -> bool:
-    return len(raw) > 0 and memoryview(raw)[:1] == opener
+    return len(raw) > 0 and memoryview(raw)[0] == opener[0]

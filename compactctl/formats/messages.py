@@ -57,8 +57,8 @@ ANTHROPIC_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_t
 
 def is_message(record: Mapping[str, Any]) -> bool:
     """Return whether a decoded object is a message as a provider's API takes or gives it."""
-    content = record.get("content")
-    if record.get("role") not in ROLES or not isinstance(content, str | list | None):
+    content, role = record.get("content"), record.get("role")
+    if not isinstance(role, str) or role not in ROLES or not isinstance(content, str | list | None):
         return False
     if "content" not in record and "tool_calls" not in record and "function_call" not in record:
         return False
@@ -248,6 +248,8 @@ class _Session:
         self._name = name
         self._joins_answers = joins_answers
         self._newest_answer: int | None = None
+        self._joined: list[tuple[list[Part], int, Usage | None]] = []
+        """Lines that go on with the newest answer: what each says, its record and its usage."""
         self._keys: set[str] = set()
         self.messages: list[Message] = []
         self.found = 0
@@ -331,22 +333,31 @@ class _Session:
     def _answer(self, key: str, said: list[Part], place: Place, line: int, usage: Usage | None) -> None:
         """Add an answer, or go on with the newest one where its message id (`key`) comes again."""
         tools = {part.call_id: part.name for part in said if isinstance(part, ToolCall)}
-        newest = self.messages[self._newest_answer] if self._newest_answer is not None else None
-        if newest is not None and self._newest_answer is not None and key and newest.key == key:
+        if key and self._newest_answer is not None and self.messages[self._newest_answer].key == key:
             self._tools |= tools
-            self.messages[self._newest_answer] = msgspec.structs.replace(
-                newest,
-                parts=(*newest.parts, *said),
-                records=(*newest.records, place.record),
-                usage=usage or newest.usage,
-            )
+            self._joined.append((said, place.record, usage))
             return
+        self._join()
         self._tools = tools
         count = len(self.messages)
         self._append("assistant", said, place, line, usage, "" if key in self._keys else key)
         if len(self.messages) > count:
             self._newest_answer = count
             self._keys.add(key)
+
+    def _join(self) -> None:
+        """Put the lines that went on with the newest answer into it, all at once."""
+        if self._newest_answer is None or not self._joined:
+            return
+        newest = self.messages[self._newest_answer]
+        usages = [usage for _, _, usage in self._joined if usage is not None]
+        self.messages[self._newest_answer] = msgspec.structs.replace(
+            newest,
+            parts=(*newest.parts, *(part for said, _, _ in self._joined for part in said)),
+            records=(*newest.records, *(record for _, record, _ in self._joined)),
+            usage=usages[-1] if usages else newest.usage,
+        )
+        self._joined = []
 
     def _user(self, role: str, parts: list[Part], place: Place, line: int) -> None:
         """Add what a person or the system said; each result among it is a message of its own, in order."""
@@ -370,6 +381,7 @@ class _Session:
 
     def transcript(self, size_bytes: int, index: int | None, findings: list[Finding]) -> Transcript:
         """Return the session, which takes up `size_bytes` of the file."""
+        self._join()
         messages, anchor_floor = self._summed_up()
         in_context = context_bytes(messages)
         known = sum(size for kind, size in in_context.items() if kind != "other")

@@ -82,6 +82,21 @@ def test_the_format_is_told_from_content(raw, name):
     assert recognised(raw) == name
 
 
+@pytest.mark.parametrize("name", ["claude-code", "anthropic", "chat"])
+@pytest.mark.parametrize("odd", [{}, [], [[]], 1, None, True])
+def test_a_record_whose_words_are_no_words_is_not_claimed_and_raises_nothing(name, odd):
+    format_ = formats.get(name)
+    records = [{**CLAUDE, "type": odd}, {**chat.user(), "role": odd}, {"messages": [{"role": odd, "content": "x"}]}]
+    assert [format_.claims(record) for record in records] == [False, False, False]
+
+
+@pytest.mark.parametrize("size", [formats.FIRST_LINE_BYTES, formats.HEAD_BYTES + 1])
+@pytest.mark.parametrize("after", [b"", b"\n", lines(chat.assistant()), b"junk\n" * 3])
+def test_a_session_may_begin_with_a_long_line(size, after):
+    first = lines({"messages": [chat.user("x" * size), chat.assistant()]}).removesuffix(b"\n")
+    assert recognised(first + (b"\n" + after if after else b"")) == "chat"
+
+
 def test_a_block_far_into_the_file_makes_it_anthropic():
     raw = lines(*[chat.user()] * 5_000, anthropic.assistant(anthropic.use("a")))
     assert recognised(raw) == "anthropic"

@@ -37,14 +37,16 @@ Behaviour marked 2.1.332 was seen by resuming small sessions with that version a
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from compactctl.document import Document, Edit
 from compactctl.findings import Finding, sort
 from compactctl.formats.claude_code.compact import compaction
-from compactctl.formats.claude_code.context import Context, read_context
+from compactctl.formats.claude_code.context import Drafts, drafted
 from compactctl.formats.claude_code.fork import new_session
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
 from compactctl.formats.claude_code.slim import slim_edits
-from compactctl.formats.claude_code.tree import Path, effective
+from compactctl.formats.claude_code.tree import Path, effective, is_in, orders
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.model import (
@@ -160,31 +162,38 @@ def _is_tree_line(record: Mapping[str, Any], kind: str) -> bool:
 def _transcript(lines: Lines) -> Transcript:
     talk = [node for node in lines.nodes if node.is_talk]
     is_side = bool(talk) and all(node.is_side for node in talk)
-    agent = talk[-1].agent if is_side else ""
+    agent = talk[-1].marks.agent if is_side else ""
     path = effective(lines, is_side, agent)
+    drafts = drafted(path)
     requests = lines.side_requests if is_side else lines.requests
-    context = read_context(path, requests, lines.blind)
     model = _model(path.nodes) or _model(lines.nodes)
     session_id = lines.session_id
-    return Transcript(
+    found = Transcript(
         format=ClaudeCode.name,
-        messages=context.messages,
+        messages=(),
         session_id=agent or session_id if is_side else session_id,
         agent=f"Claude Code {lines.version}" if lines.version else "Claude Code",
         model=model,
         cwd=lines.cwd,
         parent_session_id=session_id if is_side else None,
-        anchor_floor=context.anchor_floor,
+        anchor_floor=drafts.anchor_floor,
         default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
         peak_tokens=_peak(requests.values(), lines.nodes),
         requests=tuple(requests.values()),
         compactions=tuple(_compaction(node) for node in lines.nodes if node.kind == "compaction"),
-        results=_seen_results(lines, path, context, is_side),
+        results=_seen_results(lines, path, drafts, is_side),
         side_runs=_side_runs(lines, is_side, agent),
         bytes_by_kind=lines.bytes,
-        context_bytes_by_kind=context_bytes(context.messages),
-        findings=sort([*lines.findings(), *path.findings, *_own_findings(lines, path, context, requests)]),
+        findings=(*path.findings, *_blank_summary(path)),
     )
+    del talk, path
+    lines.forget_tree()
+    return _with_messages(found, drafts.messages(requests, lines.blind), lines)
+
+
+def _with_messages(found: Transcript, messages: tuple[Message, ...], lines: Lines) -> Transcript:
+    findings = [*lines.findings(), *found.findings, *_message_findings(messages, found.requests)]
+    return replace(found, messages=messages, context_bytes_by_kind=context_bytes(messages), findings=sort(findings))
 
 
 def _model(nodes: Sequence[Node]) -> str | None:
@@ -199,7 +208,7 @@ def _peak(requests: Iterable[Usage], nodes: Iterable[Node]) -> int:
 
 
 def _compaction(node: Node) -> Compaction:
-    metadata = node.metadata or {}
+    metadata = node.marks.metadata or {}
     tokens, trigger = metadata.get("preTokens"), metadata.get("trigger")
     return Compaction(
         node.line,
@@ -208,31 +217,36 @@ def _compaction(node: Node) -> Compaction:
     )
 
 
-def _own_findings(lines: Lines, path: Path, context: Context, requests: Mapping[str, Usage]) -> list[Finding]:
-    said = [message for message in context.messages if message.role == "assistant" or not _is_reminder(message)]
+def _message_findings(messages: Sequence[Message], requests: Sequence[Usage]) -> list[Finding]:
+    said = [message for message in messages if message.role == "assistant" or not _is_reminder(message)]
     findings = pairing_findings(said, order_matters=False)
-    if not context.messages:
+    if not messages:
         findings.append(Finding(None, "empty-session", "no message in its context"))
-    elif not requests and any(message.role == "assistant" for message in context.messages):
+    elif not requests and any(message.role == "assistant" for message in messages):
         findings.append(Finding(None, "no-usage", "no usage was recorded"))
-    if path.compaction is not None and not any(node.is_summary and not node.is_blank for node in path.nodes):
-        text = "no summary follows the newest compaction, or it is empty"
-        findings.append(Finding(path.compaction.line, "blank-summary", text))
     return findings
+
+
+def _blank_summary(path: Path) -> list[Finding]:
+    summaries = (node.marks for node in path.nodes if node.marks.is_summary)
+    if path.compaction is None or any(not summary.is_blank for summary in summaries):
+        return []
+    text = "no summary follows the newest compaction, or it is empty"
+    return [Finding(path.compaction.line, "blank-summary", text)]
 
 
 def _is_reminder(message: Message) -> bool:
     return isinstance(message.parts[0], Opaque)
 
 
-def _seen_results(lines: Lines, path: Path, context: Context, is_side: bool) -> tuple[SeenResult, ...]:
-    in_path = {node.order for node in path.nodes}
+def _seen_results(lines: Lines, path: Path, drafts: Drafts, is_side: bool) -> tuple[SeenResult, ...]:
+    in_path = orders(path.nodes)
     found: list[SeenResult] = []
     for node in lines.nodes:
         for part in node.parts:
             if isinstance(part, ToolResult):
-                outside = "" if node.order in in_path else _why_outside(node, path, is_side)
-                if not outside and node.record in context.cleared:
+                outside = "" if is_in(in_path, node) else _why_outside(node, path, is_side)
+                if not outside and node.record in drafts.cleared:
                     outside = "cleared by a microcompaction"
                 found.append(SeenResult(node.line, part.name, part.size_bytes, outside))
     for replay in lines.replays:
@@ -260,15 +274,15 @@ def _side_runs(lines: Lines, is_side: bool, agent: str) -> tuple[SideRun, ...]:
     runs: dict[str, list[Node]] = {}
     run_of: dict[int, str] = {}
     for node in lines.nodes:
-        if node.is_side and not (is_side and node.agent == agent):
+        if node.is_side and not (is_side and node.marks.agent == agent):
             above = lines.targets.get(node.parent) if isinstance(node.parent, str) else None
             fallback = run_of.get(above.order, "") if isinstance(above, Node) else ""
-            run_of[node.order] = node.agent or fallback or f"sidechain {len(runs) + 1}"
+            run_of[node.order] = node.marks.agent or fallback or f"sidechain {len(runs) + 1}"
             runs.setdefault(run_of[node.order], []).append(node)
     return tuple(_side_run(name, nodes, lines) for name, nodes in runs.items())
 
 
 def _side_run(name: str, nodes: list[Node], lines: Lines) -> SideRun:
-    messages = read_context(Path(tuple(nodes), None, ()), lines.side_requests, ()).messages
+    messages = drafted(Path(tuple(nodes), None, ())).messages(lines.side_requests, frozenset())
     usages = [message.usage for message in messages if message.usage is not None]
     return SideRun(name, len(messages), usages[-1] if usages else None)

@@ -153,7 +153,7 @@ def _lines(
 def _metadata(boundaries: Sequence[Node], tokens: tuple[int, int]) -> dict[str, Any]:
     """Return what a boundary tells of itself; a run of compactions adds up what it dropped and names tools it found."""
     before, after = tokens
-    older = (boundaries[-1].metadata or {}) if boundaries else {}
+    older = (boundaries[-1].marks.metadata or {}) if boundaries else {}
     dropped = older.get("cumulativeDroppedTokens")
     known = dropped if isinstance(dropped, int) and dropped > 0 else 0
     found = {
@@ -176,7 +176,7 @@ class _Tree:
     def __init__(self, document: Document, transcript: Transcript, parted: Parted, pinned: Message | None) -> None:
         lines = Lines(document)
         is_side = transcript.parent_session_id is not None
-        agent = next((node.agent for node in reversed(lines.nodes) if node.is_talk), "") if is_side else ""
+        agent = next((node.marks.agent for node in reversed(lines.nodes) if node.is_talk), "") if is_side else ""
         path = effective(lines, is_side, agent).nodes
         self._names_parents = lines.names_parents
         """Where no line does, each hangs on the one before it in the file, until the first that names one is added."""

@@ -1,6 +1,7 @@
 """From the lines of a path to the messages that the model would be sent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -9,30 +10,52 @@ from compactctl.formats.claude_code.lines import Node
 from compactctl.formats.claude_code.tree import Path
 from compactctl.model import Message, Part, Reasoning, ToolResult, Usage
 
+T = TypeVar("T")
+
 CLEARED_BYTES = len(b"[Old tool result content cleared]")
 """What stands in a request in place of a result that a microcompaction cleared."""
 
 
-class Context(Struct, frozen=True):
-    """The effective context. `cleared` are the records whose results a microcompaction took out of it."""
-
-    messages: tuple[Message, ...]
-    anchor_floor: int
-    cleared: frozenset[int]
-
-
-class _Draft(Struct):
-    """A message in the making: an answer grows while its lines come in."""
+class _Draft(Struct, gc=False):
+    """A message in the making: what one node says, or an answer that grows while its lines come in."""
 
     role: str
-    parts: list[Part]
-    nodes: list[Node]
-    key: str
-    is_summary: bool = False
+    node: Node
+    """The first that it was read from."""
+    parts: Sequence[Part]
+    others: list[Node] | None = None
+    """The further nodes of an answer that has several."""
+
+    @property
+    def is_summary(self) -> bool:
+        return self.role == "user" and self.node.marks.is_summary
+
+    @property
+    def key(self) -> str:
+        return (self.node.key or self.node.uuid) if self.role == "assistant" else self.node.uuid
 
 
-def read_context(path: Path, requests: Mapping[str, Usage], blind: Iterable[str]) -> Context:
-    """Return the messages of a path.
+class Drafts(Struct):
+    """The effective context in the making.
+
+    It is done before its messages are, so that the tree can be forgotten in between: of a session of gigabytes there
+    is room for one of the two.
+    """
+
+    drafts: list[_Draft]
+    anchor_floor: int
+    cleared: frozenset[int]
+    """The records whose results a microcompaction took out of the context."""
+
+    def messages(self, requests: Mapping[str, Usage], blind: Set[str]) -> tuple[Message, ...]:
+        """Return the messages, and give the drafts up. `blind` are requests whose usage is no anchor."""
+        anchors = {key: usage for key, usage in requests.items() if key not in blind} if blind else requests
+        self.drafts.reverse()
+        return tuple(_message(self.drafts.pop(), anchors) for _ in range(len(self.drafts)))
+
+
+def drafted(path: Path) -> Drafts:
+    """Return what a path comes to.
 
     All lines of a provider's answer are one message, at the place of the first; each result is one of its own.
     Usage counts from behind the newest compaction, what that kept included, or microcompaction.
@@ -41,19 +64,11 @@ def read_context(path: Path, requests: Mapping[str, Usage], blind: Iterable[str]
     for node in path.nodes:
         maker.add(node)
     drafts = [draft for draft in maker.drafts if _is_sent(draft)]
-    old = path.compaction.order if path.compaction else -1
-    stale = [
-        index
-        for index, draft in enumerate(drafts)
-        if draft.is_summary or draft.nodes[0].order < max(old, maker.stale_before)
-    ]
-    blind = set(blind)
-    anchors = {key: usage for key, usage in requests.items() if key not in blind}
-    return Context(
-        tuple(_message(draft, anchors) for draft in drafts),
-        stale[-1] + 1 if stale else 0,
-        frozenset(maker.cleared),
+    floor = max(path.compaction.order if path.compaction else -1, maker.stale_before)
+    stale = (
+        index for index in reversed(range(len(drafts))) if drafts[index].is_summary or drafts[index].node.order < floor
     )
+    return Drafts(drafts, next(stale, -1) + 1, frozenset(maker.cleared))
 
 
 class _Maker:
@@ -70,54 +85,63 @@ class _Maker:
         elif node.kind == "assistant":
             self._assistant(node)
         elif node.kind != "compaction":
-            self._user(node)
+            self._user(node, node.parts)
 
     def _assistant(self, node: Node) -> None:
-        if node.is_local_error:
+        if node.marks.is_local_error:
             return
+        said = node.parts
+        if any(isinstance(part, ToolResult) for part in said):
+            said = tuple(part for part in said if not isinstance(part, ToolResult))
         key = node.key or node.uuid
-        said: list[Part] = [part for part in node.parts if not isinstance(part, ToolResult)]
         draft = self._answers.get(key)
         if draft is None:
-            self._answers[key] = draft = _Draft("assistant", said, [node], key)
+            self._answers[key] = draft = _Draft("assistant", node, said)
             self.drafts.append(draft)
         else:
-            draft.parts += said
-            draft.nodes.append(node)
+            draft.parts = _extended(draft.parts, said)
+            draft.others = _extended(draft.others or [], [node])
         if len(said) < len(node.parts):
-            self._user(node, [part for part in node.parts if isinstance(part, ToolResult)])
+            self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
 
-    def _user(self, node: Node, parts: Sequence[Part] | None = None) -> None:
-        said: list[Part] = []
-        for part in node.parts if parts is None else parts:
-            if isinstance(part, ToolResult):
-                self._append(node, said)
-                self._append(node, [part])
-                said = []
-            else:
-                said.append(part)
-        self._append(node, said)
+    def _user(self, node: Node, parts: tuple[Part, ...]) -> None:
+        """Add what a user line says: each result by itself, and what stands between them."""
+        start = 0
+        if len(parts) > 1:
+            for index, part in enumerate(parts):
+                if isinstance(part, ToolResult):
+                    self._append(node, parts[start:index])
+                    self._append(node, parts[index : index + 1])
+                    start = index + 1
+        self._append(node, parts[start:])
 
-    def _append(self, node: Node, parts: list[Part]) -> None:
+    def _append(self, node: Node, parts: tuple[Part, ...]) -> None:
         if parts:
-            self.drafts.append(_Draft("user", parts, [node], node.uuid, node.is_summary))
+            self.drafts.append(_Draft("user", node, parts))
 
     def _clear(self, node: Node) -> None:
         """Take out what a microcompaction says it cleared. The file keeps it whole; the request does not."""
-        metadata = node.metadata or {}
+        metadata = node.marks.metadata or {}
         ids = _strings(metadata.get("compactedToolIds"))
         uuids = _strings(metadata.get("clearedAttachmentUUIDs"))
         self.stale_before = node.order
         for draft in self.drafts:
-            if draft.nodes[0].kind == "attachment" and draft.key in uuids:
-                draft.parts = []
-            draft.parts = [self._cleared(part, ids) for part in draft.parts]
+            if draft.node.kind == "attachment" and draft.key in uuids:
+                draft.parts = ()
+            draft.parts = tuple(self._cleared(part, ids) for part in draft.parts)
 
     def _cleared(self, part: Part, ids: set[str]) -> Part:
         if not isinstance(part, ToolResult) or part.call_id not in ids or part.size_bytes <= CLEARED_BYTES:
             return part
         self.cleared.add(part.place.record)
         return msgspec.structs.replace(part, size_bytes=CLEARED_BYTES, is_preview=True, media=())
+
+
+def _extended(found: Sequence[T], more: Iterable[T]) -> list[T]:
+    """Return a list with more at its end: the same one if it is a list already."""
+    grown: list[T] = found if isinstance(found, list) else list(found)
+    grown.extend(more)
+    return grown
 
 
 def _strings(value: object) -> set[str]:
@@ -132,13 +156,16 @@ def _is_sent(draft: _Draft) -> bool:
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
-    key = draft.key
+    node, key = draft.node, draft.key
+    records: tuple[int, ...] = (node.record,)
+    if draft.others:
+        records = tuple(sorted({node.record, *(other.record for other in draft.others)}))
     return Message(
         draft.role,
         tuple(draft.parts),
-        tuple(sorted({node.record for node in draft.nodes})),
-        draft.nodes[0].line,
-        key="" if key.startswith("#") else key,
-        usage=anchors.get(key) if draft.role == "assistant" else None,
-        is_summary=draft.is_summary,
+        records,
+        node.line,
+        "" if key.startswith("#") else key,
+        anchors.get(key) if draft.role == "assistant" else None,
+        draft.is_summary,
     )

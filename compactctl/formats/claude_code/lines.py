@@ -1,14 +1,14 @@
 """The lines of a Claude Code session: their shapes, and what each one adds to the file's tree and figures."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from compactctl.document import Document, FirstFit, Place, Record, read_json
+from compactctl.document import Document, FirstFit, Place, Record, Route, read_json
 from compactctl.findings import Finding
 from compactctl.formats.blocks import Content, UsualContent, read_content
 from compactctl.formats.claude_code.attachments import read_attachment
@@ -142,16 +142,35 @@ _LINE = FirstFit[_SomeLine](msgspec.json.Decoder(_UsualLine), msgspec.json.Decod
 _MESSAGE = msgspec.json.Decoder(_OddMessage)
 _LOOSE_MESSAGE = msgspec.json.Decoder(_LooseMessage)
 
+_MESSAGE_ROUTE = ("message",)
 _CONTENT = ("message", "content")
 
 NodeKind = Literal["user", "assistant", "attachment", "compaction", "microcompaction"]
 
 
+class Marks(Struct, frozen=True, gc=False):
+    """What sets few lines apart. All others share one value of this, since a session has millions of lines."""
+
+    agent: str = ""
+    is_team: bool = False
+    is_meta: bool = False
+    is_summary: bool = False
+    is_blank: bool = False
+    """A summary without a word in it."""
+    is_local_error: bool = False
+    """An error note that the client made itself and does not send."""
+    metadata: Mapping[str, Any] | None = None
+    """What a compaction or microcompaction recorded about itself."""
+
+
+PLAIN = Marks()
+
+
 class Node(Struct, gc=False):
     """A line of the tree that may matter to the context.
 
-    `order` is its index among the nodes, by where its uuid first stood in the file; `record` and `line` are where
-    it was written last, since that is what the client reads (seen with 2.1.332).
+    `order` is the record in which its uuid first stood in the file; `record` and `line` are where it was written
+    last, since that is what the client reads (seen with 2.1.332).
     """
 
     kind: NodeKind
@@ -161,23 +180,14 @@ class Node(Struct, gc=False):
     uuid: str
     parent: str | UnsetType | None
     """UNSET: the line says nothing about a parent."""
-    is_side: bool = False
-    agent: str = ""
-    is_team: bool = False
-    is_meta: bool = False
-    is_summary: bool = False
+    is_side: bool
     source: str = ""
     """The uuid of the assistant line whose call this line's result answers."""
-    is_blank: bool = False
-    """A summary without a word in it."""
-    is_local_error: bool = False
-    """An error note that the client made itself and does not send."""
+    marks: Marks = PLAIN
     key: str = ""
     """The provider's message id."""
     model: str | None = None
     parts: tuple[Part, ...] = ()
-    metadata: Mapping[str, Any] | None = None
-    """What a compaction or microcompaction recorded about itself."""
 
     @property
     def is_talk(self) -> bool:
@@ -220,10 +230,16 @@ class Lines:
         self._names: dict[str, str] = {}
         self._strangers: dict[str, tuple[int, int]] = {}
         self._last_talk: Node | None = None
+        self._last_uuid = ""
+        self._last_marks = PLAIN
         for record in document.records(_LINE):
             self._read(record)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
+
+    def forget_tree(self) -> None:
+        """Give up the nodes and what uuids lead to."""
+        self.nodes, self.targets = [], {}
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with single records."""
@@ -269,25 +285,27 @@ class Lines:
     # talk ------------------------------------------------------------------------------------------
 
     def _talk(self, record: Record[_SomeLine], line: _SomeLine, message: _SomeMessage | str | None) -> None:
+        route: Route = _CONTENT
         if message is None:
             self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
             message = _OddMessage()
-        place = Place(record.index, _CONTENT)
-        if isinstance(message, str):
-            message, place = _OddMessage(content=message), Place(record.index, ("message",))
-        parts = read_content(message.content, place, self._names)
+        elif isinstance(message, str):
+            message, route = _OddMessage(content=message), _MESSAGE_ROUTE
+        parts = read_content(message.content, Place(record.index, route), self._names)
         if len(line.toolUseResult):
             parts = self._with_copy(parts, line.toolUseResult, record.index)
         node = self._node(record, line, "assistant" if line.type == "assistant" else "user")
         node.parts = tuple(parts)
-        if node.is_summary:
-            node.is_blank = not _text_of(message.content).strip()
-        self._tally(node.parts)
-        if line.type == "assistant":
+        if node.marks.is_summary and not _text_of(message.content).strip():
+            node.marks = replace(node.marks, is_blank=True)
+        self._tally(parts)
+        if node.kind == "assistant":
             self._answer(node, line, message)
+        if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
+            self._envelope(line)
         self.names_parents = self.names_parents or isinstance(node.parent, str)
-        self._envelope(line)
-        self._add(node)
+        if self._add(node) and not node.is_side:
+            self._last_talk = node
 
     def _with_copy(self, parts: list[Part], raw: Raw, index: int) -> list[Part]:
         """Return the parts with the display's copy given to the result it belongs to: the only one of the line."""
@@ -300,10 +318,11 @@ class Lines:
         return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
 
     def _answer(self, node: Node, line: _SomeLine, message: _Envelope) -> None:
-        node.key = message.id or ""
+        node.key = sys.intern(message.id) if message.id else ""
         node.model = sys.intern(message.model) if message.model else None
         is_made_up = node.model == SYNTHETIC_MODEL
-        node.is_local_error = is_made_up and line.isApiErrorMessage is True
+        if is_made_up and line.isApiErrorMessage is True:
+            node.marks = replace(node.marks, is_local_error=True)
         key = node.key or node.uuid
         if is_made_up or line.isApiErrorMessage is True or line.isAbortedMidStream is True:
             self.blind.add(key)
@@ -321,10 +340,9 @@ class Lines:
             requests[key] = Usage(node.line, taken, given, read, written, node.model, request_id)
 
     def _envelope(self, line: _SomeLine) -> None:
-        if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
-            self.session_id = line.sessionId or self.session_id
-            self.version = line.version or self.version
-            self.cwd = self.cwd or line.cwd
+        self.session_id = line.sessionId or self.session_id
+        self.version = line.version or self.version
+        self.cwd = self.cwd or line.cwd
 
     # other lines of the tree -----------------------------------------------------------------------
 
@@ -349,38 +367,51 @@ class Lines:
             self._pass_through(record, line)
             return
         value = read_json(bytes(metadata)) if len(metadata) else None
-        node.metadata = value if isinstance(value, dict) else None
+        node.marks = replace(node.marks, metadata=value if isinstance(value, dict) else None)
         self._envelope(line)
         self._add(node)
 
     # the tree --------------------------------------------------------------------------------------
 
     def _node(self, record: Record[_SomeLine], line: _SomeLine, kind: NodeKind) -> Node:
+        is_marked = line.isMeta or line.isCompactSummary or line.agentId or line.teamName is not None
         return Node(
             kind,
-            len(self.nodes),
+            record.index,
             record.index,
             record.line,
             line.uuid or f"#{record.index}",
-            line.parentUuid,
+            self._known(line.parentUuid),
             line.isSidechain is True,
-            line.agentId or "",
-            line.teamName is not None,
-            line.isMeta is True,
-            line.isCompactSummary is True,
-            line.sourceToolAssistantUUID or "",
+            str(self._known(line.sourceToolAssistantUUID) or ""),
+            self._marks(line) if is_marked else PLAIN,
         )
 
-    def _add(self, node: Node) -> None:
+    def _marks(self, line: _SomeLine) -> Marks:
+        """Return what sets a line apart, as the value of the last such line where it is the same."""
+        marks = Marks(line.agentId or "", line.teamName is not None, line.isMeta is True, line.isCompactSummary is True)
+        if marks != self._last_marks:
+            self._last_marks = marks
+        return self._last_marks
+
+    def _known(self, uuid: str | UnsetType | None) -> str | UnsetType | None:
+        """Return a uuid as the string that is in memory already, where it is that of the line before or of a node."""
+        if uuid == self._last_uuid:
+            return self._last_uuid
+        target = self.targets.get(uuid) if isinstance(uuid, str) else None
+        return target.uuid if isinstance(target, Node) and target.uuid == uuid else uuid
+
+    def _add(self, node: Node) -> bool:
+        """Take a node in; return False for one that was there, which takes this record as its newest."""
         first = self.targets.get(node.uuid)
         if isinstance(first, Node):
             self._replay(first, node)
-            return
+            return False
         self._note_parent(node.line, node.parent)
         self.targets[node.uuid] = node
         self.nodes.append(node)
-        if node.is_talk and not node.is_side:
-            self._last_talk = node
+        self._last_uuid = node.uuid
+        return True
 
     def _replay(self, first: Node, node: Node) -> None:
         """Take the record as it was written last, at the place in the order where it stood first."""
@@ -395,6 +426,7 @@ class Lines:
         uuid, parent = line.uuid, line.parentUuid
         if not uuid or isinstance(self.targets.get(uuid), Node):
             return
+        self._last_uuid = uuid
         if isinstance(parent, str):
             self._note_parent(record.line, parent)
             self.targets[uuid] = self.targets.get(parent, parent)
@@ -405,26 +437,23 @@ class Lines:
         if isinstance(parent, str) and parent not in self.targets:
             self.orphans.setdefault(parent, line)
 
-    def _tally(self, parts: tuple[Part, ...]) -> None:
+    def _tally(self, parts: Iterable[Part]) -> None:
         """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""
         tally = self.bytes
         for part in parts:
-            match part:
-                case ToolResult():
-                    tally["results"] += part.size_bytes
-                    for media in part.media:
-                        tally["media"] += media.size_bytes
-                case ToolCall():
-                    tally["calls"] += part.arguments_bytes
-                    self._names[part.call_id] = part.name
-                case Text():
-                    tally["text"] += part.size_bytes
-                case Reasoning():
-                    tally["reasoning"] += part.size_bytes + part.sealed_bytes
-                case Media():
-                    tally["media"] += part.size_bytes
-                case _:
-                    pass
+            if isinstance(part, ToolResult):
+                tally["results"] += part.size_bytes
+                for media in part.media:
+                    tally["media"] += media.size_bytes
+            elif isinstance(part, ToolCall):
+                tally["calls"] += part.arguments_bytes
+                self._names[part.call_id] = part.name
+            elif isinstance(part, Text):
+                tally["text"] += part.size_bytes
+            elif isinstance(part, Reasoning):
+                tally["reasoning"] += part.size_bytes + part.sealed_bytes
+            elif isinstance(part, Media):
+                tally["media"] += part.size_bytes
 
 
 def _message(raw: Raw) -> _OddMessage | str | None:

@@ -5,7 +5,11 @@
   lines below one take the nearest line above it that stays. One that anything else points at stays.
 - `api-request*` lines: whole requests, written again at each resume. The client's own fork leaves them out as well.
 
-Everything else stays: titles, modes, file histories, attachments, of which some are sent and some tell what was sent.
+Everything else stays: titles, modes, file histories, and all attachments. Of those, `prompt_snapshot` holds the system
+prompt and the tools that are sent again on resume (2.1.332).
+
+Seen with 2.1.332: 83 real sessions send the very same requests when slimmed, and a file that was read before can be
+edited without being read again.
 """
 
 from collections.abc import Iterator

@@ -5,7 +5,9 @@ own call), at lines of the display. The context is the path from the newest leaf
 compaction, with what the compaction kept and with the parallel calls and results that the path misses.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -25,7 +27,7 @@ class Path(Struct, frozen=True):
 
 def effective(lines: Lines, is_side: bool, agent: str) -> Path:
     """Return the path that would be resumed: of the main conversation, or of one subagent."""
-    own = [node for node in lines.nodes if node.is_side == is_side and (not is_side or node.agent == agent)]
+    own = [node for node in lines.nodes if node.is_side == is_side and (not is_side or node.marks.agent == agent)]
     tree = _Tree(lines, own)
     leaf = _leaf(own)
     if leaf is None:
@@ -42,8 +44,8 @@ def effective(lines: Lines, is_side: bool, agent: str) -> Path:
 def _leaf(own: Sequence[Node]) -> Node | None:
     """Return the newest line of talk. A meta line decides no branch, nor does a line of another team member."""
     talk = [node for node in own if node.is_talk]
-    ours = [node for node in talk if not node.is_team] or talk
-    said = [node for node in ours if not node.is_meta] or ours
+    ours = [node for node in talk if not node.marks.is_team] or talk
+    said = [node for node in ours if not node.marks.is_meta] or ours
     return said[-1] if said else None
 
 
@@ -55,7 +57,7 @@ class _Tree:
         self._orphans = lines.orphans
         self._names_parents = lines.names_parents
         self._own = own
-        self._position = {node.order: index for index, node in enumerate(own)}
+        self._flags = lines.nodes[-1].order + 1 if lines.nodes else 0
         self.findings: list[Finding] = []
 
     # up and down -----------------------------------------------------------------------------------
@@ -66,9 +68,9 @@ class _Tree:
         Parallel results are dead ends that the client may have named; they lie on the path of their answer.
         """
         path = self.up_from(newest)
-        path += self.down_from(newest, {node.order for node in path})
+        path += self.down_from(newest, orders(path))
         named = self._resolve(named_leaf) if named_leaf else None
-        if not isinstance(named, Node) or named.order not in self._position:
+        if not isinstance(named, Node) or self._position(named) is None:
             return path
         if any(node is named for node in path) or any(node is named for node in self.with_parallel(path)):
             return path
@@ -78,16 +80,16 @@ class _Tree:
     def up_from(self, leaf: Node) -> list[Node]:
         """Return the nodes from the root to the leaf. Ends whatever the parents say: no node comes twice."""
         path: list[Node] = []
-        visited: set[int] = set()
+        visited = bytearray(self._flags)
         node: Node | None = leaf
         while node is not None:
             path.append(node)
-            visited.add(node.order)
+            visited[node.order] = True
             node = self._above(node, visited)
         path.reverse()
         return path
 
-    def _above(self, node: Node, visited: set[int]) -> Node | None:
+    def _above(self, node: Node, visited: bytearray) -> Node | None:
         if node.parent is None and (self._names_parents or node.kind == "compaction"):
             return None
         if not isinstance(node.parent, str):
@@ -97,7 +99,7 @@ class _Tree:
             target = self._resolve(target)
         if isinstance(target, str):
             self._note_lost(target, node.line)
-        elif target is None or target.order not in visited:
+        elif target is None or not visited[target.order]:
             return target
         else:
             self._note_cycle(node.line)
@@ -122,22 +124,27 @@ class _Tree:
     def _note_cycle(self, line: int) -> None:
         self.findings.append(Finding(line, "parent-cycle", "its parents lead back to it; read on from the line before"))
 
-    def _before(self, node: Node, visited: set[int]) -> Node | None:
+    def _position(self, node: Node) -> int | None:
+        """Return where a node stands among the own ones; None for one of another conversation."""
+        index = bisect_left(self._own, node.order, key=_order)
+        return index if index < len(self._own) and self._own[index] is node else None
+
+    def _before(self, node: Node, visited: bytearray) -> Node | None:
         """Return the talk or compaction that stands before a node in the file, for one whose parent is lost."""
-        index = self._position.get(node.order, 0)
+        index = self._position(node) or 0
         while index > 0:
             index -= 1
             candidate = self._own[index]
-            if candidate.order not in visited and (candidate.is_talk or candidate.kind == "compaction"):
+            if not visited[candidate.order] and (candidate.is_talk or candidate.kind == "compaction"):
                 return candidate
         return None
 
-    def down_from(self, leaf: Node, above: Set[int]) -> list[Node]:
+    def down_from(self, leaf: Node, above: bytearray) -> list[Node]:
         """Return what hangs below the newest talk without being an answer to it: reminders, meta lines."""
         below: list[Node] = []
         tip = leaf
-        for node in self._own[self._position[leaf.order] + 1 :]:
-            if not isinstance(node.parent, str) or node.order in above or not _is_aside(node):
+        for node in self._own[(self._position(leaf) or 0) + 1 :]:
+            if not isinstance(node.parent, str) or is_in(above, node) or not _is_aside(node):
                 continue
             if self._targets.get(node.parent) is tip:
                 below.append(node)
@@ -148,10 +155,10 @@ class _Tree:
 
     def with_preserved(self, compaction: Node, kept: list[Node]) -> list[Node]:
         """Return what follows a compaction, with the messages from before it that it kept, where it put them."""
-        metadata = compaction.metadata or {}
-        there = {node.order for node in kept}
+        metadata = compaction.marks.metadata or {}
+        there = orders(kept)
         once = {node.order: node for node in self._preserved(metadata)}
-        preserved = [node for node in once.values() if node.order not in there]
+        preserved = [node for node in once.values() if not is_in(there, node)]
         if not preserved:
             return kept
         anchors = [_field(metadata, name, "anchorUuid") for name in ("preservedMessages", "preservedSegment")]
@@ -160,7 +167,7 @@ class _Tree:
             return [*preserved, *kept]
         after = next((i for i, node in enumerate(kept) if node.uuid == anchor), None)
         if after is None:
-            after = next((i for i, node in enumerate(kept) if node.is_summary), -1)
+            after = next((i for i, node in enumerate(kept) if node.marks.is_summary), -1)
         return [*kept[: after + 1], *preserved, *kept[after + 1 :]]
 
     def _preserved(self, metadata: Any) -> list[Node]:
@@ -212,7 +219,7 @@ class _Tree:
             end = last[node.key] + 1
             while end < len(path) and _has_results(path[end]):
                 end += 1
-            whole += sorted([*path[index:end], *missed], key=lambda item: item.order)
+            whole += sorted([*path[index:end], *missed], key=_order)
             index = end
         return whole
 
@@ -220,9 +227,9 @@ class _Tree:
 class _Strays:
     """What belongs to the answers on a path and is not on it."""
 
-    def __init__(self, own: Iterable[Node], targets: Any, path: Iterable[Node], keys: Set[str]) -> None:
-        on_path = {node.order for node in path}
-        off_path = [node for node in own if node.order not in on_path]
+    def __init__(self, own: Iterable[Node], targets: Any, path: Sequence[Node], keys: Set[str]) -> None:
+        on_path = orders(path)
+        off_path = [node for node in own if not is_in(on_path, node)]
         self._of: dict[str, list[Node]] = {}
         for node in off_path:
             if node.kind == "assistant" and node.key in keys:
@@ -266,6 +273,22 @@ class _Strays:
         return self._of.pop(key, [])
 
 
+def orders(nodes: Sequence[Node]) -> bytearray:
+    """Return the orders of these nodes as flags: a byte for each record up to the last, where a set takes sixty."""
+    flags = bytearray(max(map(_order, nodes), default=-1) + 1)
+    for node in nodes:
+        flags[node.order] = True
+    return flags
+
+
+def is_in(flags: bytearray, node: Node) -> bool:
+    """Return whether a node is one of those that `orders` was given."""
+    return node.order < len(flags) and bool(flags[node.order])
+
+
+_order = attrgetter("order")
+
+
 def _has_results(node: Node) -> bool:
     return node.kind == "user" and any(isinstance(part, ToolResult) for part in node.parts)
 
@@ -275,7 +298,7 @@ def _answered(node: Node) -> list[str]:
 
 
 def _is_aside(node: Node) -> bool:
-    return node.kind in ("attachment", "microcompaction") or (node.kind == "user" and node.is_meta)
+    return node.kind in ("attachment", "microcompaction") or (node.kind == "user" and node.marks.is_meta)
 
 
 def _field(metadata: Any, *keys: str) -> Any:

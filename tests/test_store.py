@@ -1,0 +1,105 @@
+"""What the store does where something other than a plain file is found, or a file is gone or changes."""
+
+import os
+import socket
+
+import pytest
+
+from compactctl import inputs, run, session, store
+from compactctl.errors import Unreadable
+from compactctl.options import Options
+from tests.builders.big_chat import big_chat
+
+APPLY = Options(apply=True)
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, sockets and modes are of POSIX")
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+def make_socket(path):
+    """Bind a socket by a short relative name, since the system allows no long one."""
+    before = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def make_folder(path):
+    path.mkdir()
+
+
+def make_link_to_nothing(path):
+    path.symlink_to("nothing")
+
+
+ODD = [make_pipe, make_socket, make_folder, make_link_to_nothing]
+BESIDE = [
+    "s.compacted.jsonl",
+    "s.compacted.report.json",
+    "s.compacted/originals.jsonl",
+    "s.compacted/tool-results/call_0.txt",
+]
+
+
+@pytest.mark.parametrize("make", ODD[:2])
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path, make):
+    make(tmp_path / "s.jsonl")
+    with pytest.raises(Unreadable), store.reading(str(tmp_path / "s.jsonl")):
+        pass
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/urandom"])
+def test_a_device_is_no_session(path):
+    batch = run.inspect([path], Options())
+    assert (batch.exit_code, batch.outcomes[0].error.code) == (3, "unreadable")
+
+
+@pytest.mark.parametrize(("make", "said"), [(make_pipe, "no plain file"), (make_link_to_nothing, "a link to nothing")])
+def test_what_is_no_plain_file_in_a_folder_is_told(tmp_path, make, said):
+    make(tmp_path / "odd.jsonl")
+    assert inputs.find([str(tmp_path)]).problems == (f"{tmp_path}/odd.jsonl: {said}; skipped",)
+
+
+@pytest.mark.parametrize("make", ODD)
+@pytest.mark.parametrize("name", BESIDE)
+def test_odd_things_where_outputs_were_are_errors_and_no_traceback(tmp_path, write_session, make, name):
+    path = write_session(big_chat())
+    assert run.spill([str(path)], APPLY).exit_code == 0
+    (tmp_path / name).unlink()
+    make(tmp_path / name)
+    output = str(tmp_path / "s.compacted.jsonl")
+    for command in (run.inspect, run.verify, run.restore, run.spill):
+        assert command([output], APPLY).exit_code in (0, 1, 3, 6)
+    assert run.spill([str(path)], APPLY).exit_code in (0, 6)
+
+
+@pytest.mark.parametrize("make", [make_pipe, make_folder])
+@pytest.mark.parametrize("name", BESIDE[:3])
+def test_nothing_is_written_where_something_odd_has_an_outputs_name(tmp_path, write_session, make, name):
+    path = write_session(big_chat())
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    make(tmp_path / name)
+    batch = run.spill([str(path)], APPLY)
+    assert (batch.exit_code, batch.outcomes[0].error.code) == (6, "output_changed")
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [path]
+
+
+@pytest.mark.parametrize("change", [lambda path: path.unlink(), lambda path: path.write_bytes(b"{}\n")])
+def test_a_file_that_goes_or_changes_while_it_is_read_is_said_to(tmp_path, write_session, monkeypatch, change):
+    path = write_session(big_chat())
+    real = session.read_document
+
+    def meanwhile(name, document, format_name):
+        found = real(name, document, format_name)
+        change(path)
+        return found
+
+    monkeypatch.setattr(session, "read_document", meanwhile)
+    outcome = run.spill([str(path)], APPLY).outcomes[0]
+    assert (outcome.exit_code, outcome.error.code) == (6, "source_changed")
+    assert not (tmp_path / "s.compacted.jsonl").exists()
