@@ -150,7 +150,7 @@ def open_plain(path: Path | str, more_flags: int = 0) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb", buffering=READ_BUFFER_BYTES)
+    return open(descriptor, "rb", buffering=READ_BUFFER_BYTES)
 
 
 def _require_plain(status: os.stat_result) -> None:
