@@ -88,6 +88,9 @@ def _described(job: Job, item: Planned, status: Status) -> Outcome:
     if status != "unchanged":
         made.output = _output(job)
         _say_over_threshold(made, job, item)
+        risk = job.session.read.format.in_place_risk
+        if job.is_in_place and risk:
+            made.notes = (*made.notes, risk)
     if item.is_over_target:
         text = f"{item.tokens_after:,} tokens are left, {item.target_tokens:,} were asked for; no other result helps"
         made.notes = (*made.notes, text)

@@ -358,3 +358,10 @@ def test_slimming_alone_is_something_to_do(tmp_path):
     assert (outcome.status, outcome.layer1.spills) == ("applied", ())
     assert outcome.tokens.before == outcome.tokens.after
     assert (tmp_path / "s.compacted" / "copies.jsonl.zst").exists()
+
+
+def test_it_is_said_where_something_else_relies_on_the_bytes_of_a_session_in_place(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(codex_session())
+    for options in (Options(place="in place"), IN_PLACE):
+        assert any("history_base" in note for note in spill(path, options).notes)

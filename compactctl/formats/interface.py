@@ -108,6 +108,11 @@ class Format(Protocol):
         """The folder under a user's own in which its agent keeps sessions, e.g. `.pi/agent/sessions`; "" for none."""
         ...
 
+    @property
+    def in_place_risk(self) -> str:
+        """What else of its agent's may rely on the bytes of a session file, in words; "" where nothing does."""
+        ...
+
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether a decoded record is certainly one of this format's."""
         ...

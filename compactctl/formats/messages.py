@@ -151,6 +151,7 @@ class MessageLines(Struct, frozen=True):
     name: str
     is_anthropic: bool
     home: str = ""
+    in_place_risk: str = ""
     preview_style: str = "seed"
 
     def claims(self, record: Mapping[str, Any]) -> bool:

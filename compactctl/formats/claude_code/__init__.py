@@ -79,6 +79,7 @@ class ClaudeCode:
     name = "claude-code"
     is_anthropic = True
     home = ".claude/projects"
+    in_place_risk = ""
     preview_style = "native"
 
     def claims(self, record: Mapping[str, Any]) -> bool:
