@@ -17,6 +17,7 @@ from compactctl.cut import summarised
 from compactctl.document import Document, Splice
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.edits import result_text
+from compactctl.formats.fork import UUID
 from compactctl.formats.interface import SideFile
 from compactctl.job import Job, Planned, Splices, hidden_tokens, plan, replan, splices
 from compactctl.model import Transcript
@@ -422,15 +423,22 @@ def _write_side_file(job: Job, side_file: SideFile) -> None:
     files = sorted(source.rglob("*")) if source.is_dir() else [source]
     for path in (file for file in files if file.is_file()):
         place = target / path.relative_to(source) if source.is_dir() else target
-        data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else path.read_bytes()
-        if place.exists():
-            if place.read_bytes() != data:
-                raise OutputChanged(f"{place}: something else is there; nothing was written")
-            continue
-        store.write_whole(place, [data])
+        data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else _bytes_of(path)
+        if not os.path.lexists(place):
+            store.write_whole(place, [data])
+        elif store.read_beside(place) != data:
+            raise OutputChanged(f"{place}: something else is there; nothing was written")
 
 
 def _renamed(job: Job, path: Path) -> bytes:
-    old = job.session.read.transcripts[0].session_id or ""
-    new = job.new.session_id if job.new else old
-    return path.read_bytes().replace(old.encode(), new.encode()) if old else path.read_bytes()
+    """Return a side file's bytes with the new session's id for the old one, where that is an id and no mere word."""
+    data, old = _bytes_of(path), job.session.read.transcripts[0].session_id or ""
+    return data.replace(old.encode(), job.new.session_id.encode()) if job.new and UUID.fullmatch(old) else data
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with store.open_plain(path) as source:
+            return source.read()
+    except OSError as error:
+        raise store.read_error(str(path), error) from None

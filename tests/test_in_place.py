@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -315,6 +316,29 @@ def test_a_new_session_takes_its_folder_along_and_the_agents_stores_only_where_t
     assert (beside / new / "tool-results/b1.txt").read_text() == claude.SESSION_ID
     stores = [path.parent.name for path in tmp_path.rglob("1@v1")]
     assert sorted(stores) == sorted([claude.SESSION_ID] if out else [claude.SESSION_ID, new])
+
+
+@pytest.mark.parametrize("id", ["../secrets", "/etc", ".", "..", "s", "secrets", "x" * 400])
+def test_an_id_that_is_none_takes_nothing_along(tmp_path, id):
+    path = tmp_path / "projects/s.jsonl"
+    for secret in (tmp_path / "secrets/key", tmp_path / "projects/secrets/key"):
+        secret.parent.mkdir(parents=True)
+        secret.write_bytes(b"secret")
+    path.write_bytes(claude_session().replace(claude.SESSION_ID.encode(), id.encode()))
+    before = set(tmp_path.rglob("key"))
+    outcome = spill(path, Options(apply=True, place="new session"))
+    assert (outcome.status, outcome.error, set(tmp_path.rglob("key"))) == ("applied", None, before)
+
+
+def test_lines_of_a_side_file_keep_what_only_looks_like_a_short_id(tmp_path):
+    path = tmp_path / f"{claude.SESSION_ID}.jsonl"
+    path.write_bytes(claude_session().replace(b'"' + claude.SESSION_ID.encode() + b'"', b'"e"'))
+    side = path.with_suffix("") / "agent.jsonl"
+    side.parent.mkdir()
+    side.write_bytes(b'{"sessionId":"e","text":"every letter"}\n')
+    outcome = spill(path, Options(apply=True, place="new session"))
+    copied = Path(outcome.output.session).with_suffix("") / "agent.jsonl"
+    assert (outcome.status, copied.read_bytes()) == ("applied", side.read_bytes())
 
 
 def test_a_new_pi_session_names_the_file_that_it_comes_from(tmp_path):

@@ -57,6 +57,9 @@ def new_session(document: Document, transcript: Transcript, name: str, seed: str
 
 
 def _side_files(old: str, new: str) -> Iterator[SideFile]:
+    """Yield what the client keeps by session id: a UUID, always. Any other text could lead anywhere."""
+    if not UUID.fullmatch(old):
+        return
     yield SideFile(old, new, rewrite_id=True)
     for store in _STORES:
         yield SideFile(f"../../{store}/{old}", f"../../{store}/{new}")
