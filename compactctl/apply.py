@@ -123,10 +123,12 @@ def _written(job: Job, item: Planned, written: Written) -> Outcome:
     made = _described(job, item, "applied" if written.is_new else "unchanged")
     made.checks = written.checks.held
     made.output = _output(job)
-    is_at_home = job.options.place != "beside" and job.options.out is None
+    is_at_home = job.options.place != BESIDE and job.options.out is None and _is_at_home(job)
     new_id = job.new.session_id if job.options.place == NEW_SESSION and job.new else made.session_id
     made.resume = views.resume_note(job.session.read.format, str(job.paths.session), new_id if is_at_home else None)
     made.undo = _undo(job)
+    if written.original is not None:
+        made.notes = (*made.notes, f"the original is kept whole: {written.original}")
     if job.options.place == BESIDE and _is_at_home(job):
         made.notes = (*made.notes, NOT_RESUMED)
     return _with_failures(made, item)

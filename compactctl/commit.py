@@ -35,6 +35,8 @@ class Written(Struct, frozen=True):
     size_bytes: int
     checks: Checks
     is_new: bool
+    original: Path | None = None
+    """Where the whole original is kept, if it is."""
 
 
 def write_spills(job: Job) -> None:
@@ -72,7 +74,7 @@ def commit(job: Job) -> Written:
         checked, noted = _checked(job, made, session_file, kept)
         _require_unchanged(job)
         is_new = _put_in_place(job, noted, session_file, kept)
-    return Written(session_file.size_bytes, checked, is_new)
+    return Written(session_file.size_bytes, checked, is_new, kept.whole.path if kept.whole else None)
 
 
 def _candidate(on_disk: contextlib.ExitStack, path: Path, like: Path | None = None) -> store.Candidate:
@@ -225,7 +227,7 @@ def _measure(job: Job, made: Splices, result: Read) -> None:
             continue
         estimator = item.sized.estimator
         summary = [message for message in transcript.messages if message.is_summary]
-        item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized, job.options)
+        item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized)
         item.emptied = edits.emptied
         item.layer2 = msgspec.structs.replace(
             item.summarised.note,

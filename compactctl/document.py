@@ -671,7 +671,8 @@ def _next_value(text: str, position: int, offset: int) -> tuple[int, int]:
 
 def _json_reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}"
+        reason = error.msg.removesuffix(" at").removesuffix(" starting")
+        return f"{reason[:1].lower()}{reason[1:]} at character {error.pos + 1}"
     return str(error)
 
 

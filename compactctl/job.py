@@ -257,12 +257,12 @@ def _tokens_after_cut(job: Job, sized: views.Sized, done: Summarised, spills: Co
     made = Plan(spills=tuple(spill for spill in spills if spill.result.place in kept))
     metas = meta_messages(job.session.read.format, done.metas)
     messages = cut_messages(sized.transcript.messages, made, done.cut, metas)
-    return sized.estimator.tokens(messages) + hidden_tokens(sized, job.options)
+    return sized.estimator.tokens(messages) + hidden_tokens(sized)
 
 
-def hidden_tokens(sized: views.Sized, options: Options) -> int:
-    """Return the tokens that no message shows, where recorded usage may be looked at."""
-    return overhead(sized.transcript, sized.estimator) if options.anchored else 0
+def hidden_tokens(sized: views.Sized) -> int:
+    """Return the tokens that no message shows; 0 where the figure before has none in it either."""
+    return overhead(sized.transcript, sized.estimator) if sized.measured.anchored else 0
 
 
 def _receipts(job: Job) -> tuple[Receipt, ...]:

@@ -87,6 +87,9 @@ def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
         raise NoReceipt(f"{paths.session}: not a compacted session: no receipt or originals in {paths.folder}")
     with store.reading(str(paths.originals)) as rows:
         header, _ = originals.read(rows, str(paths.originals))
+    if header.output.name != paths.session.name:
+        made = paths.session.with_name(header.output.name)
+        raise NoReceipt(f"{paths.session}: not a compacted session; what was made of it is {made}")
     return header.source, header.output
 
 

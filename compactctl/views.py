@@ -74,6 +74,11 @@ def size(session: Session, transcript: Transcript, options: Options) -> Sized:
     return Sized(transcript, estimator, measured)
 
 
+WHAT_NO_FILE_SHOWS = (
+    "that figure counts the system prompt and the tools, which recorded usage had in it; this one counts messages alone"
+)
+
+
 def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> Outcome:
     """Return what every command says of a session it has read."""
     transcript, measured = sized.transcript, sized.measured
@@ -104,6 +109,10 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
         ),
         findings=notes((*session.read.findings_of(transcript), *measured.findings)),
     )
+    receipt = session.own_receipt
+    if receipt is not None and not measured.anchored:
+        told = next((note.tokens.after for note in receipt.sessions if note.index == transcript.index), None)
+        made.notes = (f"when it was compacted about {told:,} tokens were left: {WHAT_NO_FILE_SHOWS}",) if told else ()
     if transcript.index is not None:
         made.index = transcript.index
     return made

@@ -526,7 +526,7 @@ def _next(source: _Source) -> str:
     if is_answered:
         return "What was asked last is answered; go on with what follows."
     asked = next((said_by_person(item.text) for item in reversed(source.said) if item.is_request), "")
-    return f"Go on with what was asked last: {quote(asked, max(source.room - 34, 120))}" if asked else ""
+    return f"Go on from what follows; asked last before it: {quote(asked, max(source.room - 42, 120))}" if asked else ""
 
 
 _WRITERS = (_request, _facts, _files, _errors, _decisions, _user, _open, _present, _next)
