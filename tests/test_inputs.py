@@ -192,7 +192,7 @@ def test_several_sessions_of_one_start_are_all_named(homes, make):
     with pytest.raises(UsageError) as raised:
         inputs.find([FIRST[:8]], agent_folders=homes)
     assert str(raised.value) == (
-        f"{FIRST[:8]} is how 2 session ids start; write more of one: "
+        f"{FIRST[:8]} is how 2 session ids start; write more, or a path: "
         f"claude/projects/-p/{FIRST}.jsonl, claude/projects/-q/{SECOND}.jsonl"
     )
     assert found(SECOND[:10], agent_folders=homes) == [f"claude/projects/-q/{SECOND}.jsonl"]
