@@ -233,6 +233,15 @@ _KIND_OF: dict[type, Kind] = {
 }
 
 
+MOST_TOKENS = 1 << 53
+"""A larger figure is no count of tokens, and no reader of our JSON could be sure of it."""
+
+
+def token_count(value: object) -> int:
+    """Return a recorded count of tokens; 0 for what is none."""
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
+
+
 def utf8_size(text: str) -> int:
     """Return how many bytes a text takes in UTF-8; half of a surrogate pair counts as U+FFFD."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

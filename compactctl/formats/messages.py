@@ -36,6 +36,7 @@ from compactctl.model import (
     Transcript,
     Usage,
     context_bytes,
+    token_count,
     utf8_size,
 )
 from compactctl.plan import Cut
@@ -460,22 +461,18 @@ def _usage(raw: Raw, line: int, model: str | None, request_id: str | None) -> Us
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
-    read, written = _count(usage.cache_read_input_tokens), _count(usage.cache_creation_input_tokens)
+    read, written = token_count(usage.cache_read_input_tokens), token_count(usage.cache_creation_input_tokens)
     if usage.prompt_tokens is not None:
-        taken = _count(usage.prompt_tokens)
+        taken = token_count(usage.prompt_tokens)
     else:
-        taken = _count(usage.input_tokens) + read + written
+        taken = token_count(usage.input_tokens) + read + written
     details = usage.prompt_tokens_details or usage.input_tokens_details
     if details is not None and not read:
-        read = _count(details.cached_tokens)
+        read = token_count(details.cached_tokens)
     given = usage.completion_tokens if usage.output_tokens is None else usage.output_tokens
-    if not taken and not _count(given):
+    if not taken and not token_count(given):
         return None
-    return Usage(line, taken, _count(given), read, written, model, request_id)
-
-
-def _count(value: int | float | None) -> int:
-    return int(value) if value is not None and 0 < value < 1 << 53 else 0
+    return Usage(line, taken, token_count(given), read, written, model, request_id)
 
 
 # what is not a message ---------------------------------------------------------------------------

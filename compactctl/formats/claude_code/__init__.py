@@ -59,6 +59,7 @@ from compactctl.model import (
     Transcript,
     Usage,
     context_bytes,
+    token_count,
 )
 from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
@@ -213,7 +214,7 @@ def _compaction(node: Node) -> Compaction:
     tokens, trigger = metadata.get("preTokens"), metadata.get("trigger")
     return Compaction(
         node.line,
-        tokens if isinstance(tokens, int) and tokens > 0 else None,
+        token_count(tokens) or None,
         trigger if isinstance(trigger, str) else None,
     )
 

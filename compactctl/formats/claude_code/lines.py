@@ -22,6 +22,7 @@ from compactctl.model import (
     ToolCall,
     ToolResult,
     Usage,
+    token_count,
 )
 
 SYNTHETIC_MODEL = "<synthetic>"
@@ -331,9 +332,9 @@ class Lines:
 
     def _usage(self, key: str, node: Node, found: _Usage, request_id: str | None) -> None:
         """Note what the provider counted: of an answer's lines the one with most output, and of those the last."""
-        read, written = int(found.cache_read_input_tokens or 0), int(found.cache_creation_input_tokens or 0)
-        taken = int(found.input_tokens or 0) + read + written
-        given = int(found.output_tokens or 0)
+        read, written = token_count(found.cache_read_input_tokens), token_count(found.cache_creation_input_tokens)
+        taken = token_count(found.input_tokens) + read + written
+        given = token_count(found.output_tokens)
         requests = self.side_requests if node.is_side else self.requests
         before = requests.get(key)
         if taken > 0 and (before is None or given >= before.output_tokens):
