@@ -15,7 +15,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench survival samples readme test-clients test-model clean
+.PHONY: all check format lint types test demo bench bench-big bench-peers survival samples readme test-clients test-model clean
 
 all: check lint types test
 
@@ -40,6 +40,15 @@ demo: $(DEMO_VENV)/ready
 
 bench: $(VENV)/ready
 	$(IN_VENV) tests.bench
+
+# One session of 2 GB, in a temporary folder: needs 6 GB of disk and some minutes.
+bench-big: $(VENV)/ready
+	$(IN_VENV) tests.bench.big
+
+# Other tools over the same files, installed apart into .cache/peers; needs npm.
+bench-peers: $(VENV)/ready
+	tests/bench/install_peers .cache/peers
+	$(IN_VENV) tests.bench.peers .cache/peers
 
 # How much of what real sessions use again survives a summary; needs the corpus beside the repository.
 survival: $(VENV)/ready

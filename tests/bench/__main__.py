@@ -1,4 +1,5 @@
-"""What `make bench` prints: CPU time and peak memory of `inspect` beside bare loops over the same files, and start-up.
+"""What `make bench` prints: CPU time and peak memory of `inspect` and `spill` beside bare loops over the same files,
+what two jobs gain, and start-up.
 
     python -m tests.bench
 
@@ -8,6 +9,7 @@ ratios hold on any machine.
 
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from tests.bench.generate import generate
 
 RUNS = 5
 FOLDER = Path(__file__).parents[2] / ".cache" / "bench"
+OUT = str(FOLDER / "out")
 
 _LOOP = """
 import sys, {module}
@@ -72,18 +75,36 @@ def main() -> None:
         "json.loads, every line": [sys.executable, "-c", _LOOP.format(module="json"), *paths],
         "orjson.loads, every line": [sys.executable, "-c", _LOOP.format(module="orjson"), *paths],
         "compactctl inspect -j 1": [*compactctl, "inspect", "-j", "1", "-q", "-o", "json", *paths],
+        "compactctl inspect -j 2": [*compactctl, "inspect", "-j", "2", "-q", "-o", "json", *paths],
+        "compactctl spill -j 1": [*compactctl, "spill", "-j", "1", "-q", "-o", "json", *paths],
+        "  --apply, fresh folder": [
+            *compactctl,
+            "spill",
+            "-j",
+            "1",
+            "-q",
+            "-o",
+            "json",
+            "--apply",
+            "--out",
+            OUT,
+            *paths,
+        ],
     }
     measured: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(RUNS):
         for name, command in commands.items():
+            shutil.rmtree(OUT, ignore_errors=True)
             measured[name].append(cost(command))
+    shutil.rmtree(OUT, ignore_errors=True)
     base = median(measured["json.loads, every line"]).cpu_s
     print(f"\n{'':26}{'CPU':>9}{'of json.loads':>15}{'wall':>9}{'peak memory':>14}")
     for name, costs in measured.items():
         middle = median(costs)
         print(f"{name:26}{middle.cpu_s:>7.2f} s{middle.cpu_s / base:>15.2f}{middle.wall_s:>7.2f} s"
               f"{middle.peak_bytes / 1e6:>11.0f} MB")  # fmt: skip
-    print()
+    one, two = (median(measured[f"compactctl inspect -j {jobs}"]).wall_s for jobs in (1, 2))
+    print(f"\ntwo jobs: {one / two:.2f} times the throughput of one ({os.cpu_count()} cores)")
     for words in (["--help"], ["inspect", "--help"]):
         started = median([cost([*compactctl, *words]) for _ in range(RUNS * 2)])
         name = "compactctl " + " ".join(words)
