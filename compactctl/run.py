@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from compactctl import agents, apply, desk, errand, inputs, layer2, store, undo, views, workers
-from compactctl.errand import Approve, Errand
+from compactctl import agents, apply, inputs, store, undo, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -32,6 +32,10 @@ from compactctl.outcome import Batch, Outcome, Problem, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened
 
+if TYPE_CHECKING:
+    from compactctl import desk
+    from compactctl.errand import Approve, Errand
+
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which."""
 
@@ -47,7 +51,7 @@ def _quiet(done: int, total: int, path: str) -> None:
     pass
 
 
-def _go(told: Errand) -> bool:
+def _go(told: "Errand") -> bool:
     return True
 
 
@@ -97,10 +101,10 @@ def summarize(
     jobs: int = 1,
     progress: Progress = _quiet,
     on_outcome: OnOutcome | None = None,
-    approve: Approve = _go,
+    approve: "Approve" = _go,
 ) -> Batch:
     """Have each session's older part summarised, whatever its water level; without `apply`, say what would be done."""
-    return _layer2(layer2.SUMMARIZE, paths, options, jobs, progress, on_outcome, approve)
+    return _layer2("summarize", paths, options, jobs, progress, on_outcome, approve)
 
 
 def compact(
@@ -109,10 +113,10 @@ def compact(
     jobs: int = 1,
     progress: Progress = _quiet,
     on_outcome: OnOutcome | None = None,
-    approve: Approve = _go,
+    approve: "Approve" = _go,
 ) -> Batch:
     """Spill, and have a session summarised where it is still at its threshold; without `apply`, say what would be."""
-    return _layer2(layer2.COMPACT, paths, options, jobs, progress, on_outcome, approve)
+    return _layer2("compact", paths, options, jobs, progress, on_outcome, approve)
 
 
 def restore(
@@ -208,9 +212,11 @@ def _layer2(
     jobs: int,
     progress: Progress,
     on_outcome: OnOutcome | None,
-    approve: Approve,
+    approve: "Approve",
 ) -> Batch:
     """Run one of the commands that have summaries written; its sessions share a desk, so they share a process."""
+    from compactctl import desk, errand, layer2  # the commands that have no summary written do without their cost
+
     found = _found_to_shrink(paths, options)
     shared = desk.make(options)
     if options.apply and not shared.asks_nobody:
@@ -228,8 +234,10 @@ def _layer2(
     return _batch(command, found, one, options, jobs, with_spending, on_outcome, threads=True)
 
 
-def _due_tokens(item: Input, options: Options, command: str, shared: desk.Desk) -> int:
+def _due_tokens(item: Input, options: Options, command: str, shared: "desk.Desk") -> int:
     """Return about how many tokens a file will send; 0 for one that can't be read, or read twice."""
+    from compactctl import layer2
+
     if item.path == STANDARD_INPUT:
         return 0
     with contextlib.suppress(CompactctlError), opened(item.path, options.format) as session:
