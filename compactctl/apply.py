@@ -3,6 +3,7 @@
 Layer 1 comes whole from here; Layer 2 brings a job that has its cuts.
 """
 
+import os
 import shlex
 from pathlib import Path
 
@@ -141,7 +142,8 @@ def _is_at_home(job: Job) -> bool:
 
 
 def _undo(job: Job) -> str:
-    words = ["compactctl", "restore", str(job.paths.session)]
+    path = str(job.paths.session)
+    words = ["compactctl", "restore", os.path.join(".", path) if path.startswith("-") else path]
     return shlex.join([*words, "--in-place"] if job.is_in_place else words)
 
 

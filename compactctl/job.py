@@ -278,7 +278,7 @@ def _target(sized: views.Sized, options: Options) -> Target | None:
     return Target(tokens, partial(_tokens_after, sized), options.settings.estimator.bytes_per_token)
 
 
-_TARGET = re.compile(r"(\d+(?:\.\d+)?)\s*(%|[kKmM]?)")
+_TARGET = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(%|[kKmM]?)")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 

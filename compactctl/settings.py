@@ -20,7 +20,7 @@ LARGEST = 10**15
 Limit = Annotated[int, Meta(ge=0, le=LARGEST, description="a whole number from 0", extra={"limit": True})]
 Size = Annotated[int, Meta(ge=1, le=LARGEST)]
 OptionalLimit = Annotated[Size | None, Meta(description="a whole number from 1, or none", extra={"limit": True})]
-Ratio = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, at most 1000", extra={"limit": True})]
+Ratio = Annotated[float, Meta(ge=0.01, le=1_000, description="a number from 0.01 to 1000", extra={"limit": True})]
 Switch = Annotated[bool, Meta(description="true or false")]
 PreviewStyle = Annotated[Literal["auto", "seed", "native"], Meta(description="auto, seed or native")]
 TooLong = Annotated[Literal["fold", "drop"], Meta(description="fold or drop")]

@@ -13,6 +13,7 @@ import pytest
 from compactctl import run
 from compactctl.__main__ import exit_code
 from compactctl.cli import streams
+from compactctl.cli.batch import _applying
 from compactctl.cli.commands import app
 from compactctl.cli.options import tokens
 from compactctl.errors import OutputCollision, UsageError
@@ -154,13 +155,27 @@ def test_what_writes_unless_told_otherwise(arguments, applies, fake):
 
 
 @pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["spill", "a b"], "compactctl spill 'a b' --apply"),
+        (["spill", "--dry-run", "x", "-q"], "compactctl spill x -q --apply"),
+        (["spill", "x", "--check"], "compactctl spill x --apply"),
+        (["spill", "-q", "--", "-x"], "compactctl spill -q --apply -- -x"),
+        (["spill", "--", "--apply"], "compactctl spill --apply -- --apply"),
+    ],
+)
+def test_the_command_that_writes_what_was_shown(arguments, said):
+    assert _applying(arguments) == said
+
+
+@pytest.mark.parametrize(
     "text, number", [("200000", 200_000), ("200,000", 200_000), ("200k", 200_000), ("1M", 1_000_000), (None, None)]
 )
 def test_tokens_are_written_as_people_write_them(text, number):
     assert tokens(text, "--window") == number
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "many", "200kb", "", "1.5"])
+@pytest.mark.parametrize("text", ["0", "-1", "many", "200kb", "", "1.5", "9" * 20, "9" * 5000])
 def test_what_is_no_number_of_tokens_is_wrong_usage(text):
     with pytest.raises(UsageError, match="--window"):
         tokens(text, "--window")
@@ -177,6 +192,8 @@ def test_what_is_no_number_of_tokens_is_wrong_usage(text):
         (["inspect", "x", "--color", "blue"], "unknown --color 'blue'; it is one of auto, always, never"),
         (["inspect", "x", "--window", "big"], "--window big: write a number of tokens, e.g. 200000 or 200k"),
         (["inspect", "x", "-j", "0"], "--jobs 0: write a number from 1"),
+        (["inspect", "x", "-j", "9" * 5000], "write a number from 1"),
+        (["spill", "x", "--out", ""], "--out: name a folder"),
         (["inspect", "x", "--set", "single_limit=3"], "unknown setting single_limit"),
         (["inspect", "x", "--set", "layer1.single_limit_bytes=big"], "layer1.single_limit_bytes"),
         (["inspect", "x", "--limit", "0"], "--limit 0: write a number from 1"),

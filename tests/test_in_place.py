@@ -231,9 +231,10 @@ def test_a_target_spills_no_more_than_it_needs(write_session):
     assert outcome.exit_code == 0
 
 
-def test_a_target_that_is_no_number_is_wrong_usage(write_session):
+@pytest.mark.parametrize("target", ["half", "-5", "", "%", "9" * 400, "9" * 400 + "%", "1e3"])
+def test_a_target_that_is_no_number_is_wrong_usage(write_session, target):
     with pytest.raises(run.UsageError, match="--target"):
-        spill(write_session(big_chat()), target="half")
+        spill(write_session(big_chat()), target=target)
 
 
 def test_check_says_by_its_exit_code_whether_there_is_something_to_do(tmp_path, write_session):

@@ -89,9 +89,9 @@ def test_a_text_is_read_as_its_setting_has_it(text, value):
         ("layer1.preview_style=fancy", "write auto, seed or native"),
         ("layer1.preview_wording=gone", "write en, zh, or a text that has {path} in it"),
         ("layer1.spill_media=maybe", "write true or false"),
-        ("estimator.bytes_per_token=0", "write a number above 0"),
-        ("estimator.bytes_per_token=nan", "write a number above 0"),
-        ("estimator.bytes_per_token=inf", "write a number above 0"),
+        ("estimator.bytes_per_token=0", "write a number from 0.01"),
+        ("estimator.bytes_per_token=nan", "write a number from 0.01"),
+        ("estimator.bytes_per_token=inf", "write a number from 0.01"),
         ("window.fallback_tokens=0", "write a whole number from 1, or none"),
     ],
 )

@@ -221,7 +221,7 @@ def _options(
         model=reading.model,
         settings=config.resolved.settings if config else Settings(),
         apply=writing.apply,
-        out=writing.out,
+        out=opt.folder(writing.out, "--out"),
         target=shrinking.target,
         slim=shrinking.slim,
         place=_place(shrinking),
@@ -274,5 +274,6 @@ def _applying(arguments: Sequence[str]) -> str:
     """Return the command line that does for good what this one showed."""
     import shlex
 
-    kept = [argument for argument in arguments if argument not in ("--dry-run", "--apply")]
-    return shlex.join(["compactctl", *kept, "--apply"])
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    kept = [argument for argument in arguments[:end] if argument not in ("--dry-run", "--apply", "--check")]
+    return shlex.join(["compactctl", *kept, "--apply", *arguments[end:]])

@@ -170,8 +170,12 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bu
 COLORS = ("auto", "always", "never")
 BACKUPS = ("zst", "copy", "none")
 MOST_JOBS = 8
+MOST_JOBS_ASKED = 61
+"""More processes than that can't be waited for on every system."""
+MOST_TOKENS = 1_000_000_000_000
+"""More than any window; a larger number is a slip of the finger."""
 
-_TOKENS = re.compile(r"(\d[\d,_]*)([kKmM]?)")
+_TOKENS = re.compile(r"([0-9][0-9,_]{0,30})([kKmM]?)")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -181,7 +185,7 @@ def tokens(text: str | None, option: str) -> int | None:
         return None
     match = _TOKENS.fullmatch(text.strip())
     number = int(re.sub("[,_]", "", match[1])) * _UNITS[match[2].lower()] if match else 0
-    if number < 1:
+    if not 1 <= number <= MOST_TOKENS:
         raise UsageError(f"{option} {text}: write a number of tokens, e.g. 200000 or 200k")
     return number
 
@@ -193,21 +197,26 @@ def cost(usd: float | None) -> float | None:
     return usd
 
 
+def folder(text: str | None, option: str) -> str | None:
+    """Return the name of a folder. Raises UsageError where it is empty, as an unset variable of a shell is."""
+    if text == "":
+        raise UsageError(f"{option}: name a folder; . is the one you are in")
+    return text
+
+
 def jobs(text: str | None) -> int:
     """Return how many sessions are worked on at once. Raises UsageError where it is no number from 1."""
-    if text is None:
-        return _default_jobs()
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"--jobs {text}: write a number from 1")
-    return int(text)
+    return _default_jobs() if text is None else min(_from_1(text, "--jobs"), MOST_JOBS_ASKED)
 
 
 def limit(text: str | None) -> int | None:
     """Return how many sessions are shown. Raises UsageError where it is no number from 1."""
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"--limit {text}: write a number from 1")
+    return None if text is None else _from_1(text, "--limit")
+
+
+def _from_1(text: str, option: str) -> int:
+    if not re.fullmatch("[0-9]{1,15}", text) or int(text) < 1:
+        raise UsageError(f"{option} {text}: write a number from 1")
     return int(text)
 
 
