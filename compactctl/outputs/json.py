@@ -1,5 +1,7 @@
 """`-o json`: one object with everything."""
 
+import json
+
 import msgspec
 import orjson
 
@@ -40,10 +42,11 @@ def _inside(value: object, depth: int) -> str:
 def dumps(value: object, option: int = 0) -> str:
     """Return a value as JSON and a newline, safe to print. Text that is no Unicode, as in a file's name, is spelled."""
     try:
-        raw = orjson.dumps(value, option=option)
-    except TypeError:
-        raw = orjson.dumps(_spelled(value), option=option)
-    return escaped_json(raw.decode()) + "\n"
+        text = orjson.dumps(value, option=option).decode()
+    except TypeError:  # such text, or an integer beyond 64 bits
+        indent = 2 if option & orjson.OPT_INDENT_2 else None
+        text = json.dumps(_spelled(value), ensure_ascii=False, indent=indent, separators=(",", ": " if indent else ":"))
+    return escaped_json(text) + "\n"
 
 
 def _spelled(value: object) -> object:

@@ -3,11 +3,13 @@ import io
 import json
 import re
 
+import orjson
 import pytest
 from msgspec import UNSET
 
 from compactctl.outcome import Batch, Disk, FindingNote, ResumeNote
 from compactctl.outputs import OUTPUTS, View, load
+from compactctl.outputs.json import dumps
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
 COMMANDS = ("inspect", "estimate", "spill", "restore", "verify")
@@ -85,6 +87,14 @@ def test_json_keeps_the_text_of_a_session_exactly():
     text = HOSTILE.replace("\ud800", "")
     made = json.loads(printed("json", batch(outcome(text))))
     assert made["sessions"][0]["path"] == text
+
+
+@pytest.mark.parametrize("option", [0, orjson.OPT_INDENT_2])
+def test_json_has_what_orjson_refuses(option):
+    """A name of a file that is no Unicode is spelled, an integer beyond 64 bits is written out."""
+    ordinary = dumps({"a": [1, {"b": None}], "é": "\u200b"}, option)
+    assert json.loads(dumps({"n": 2**70, "name": "x\udcff"}, option)) == {"n": 2**70, "name": r"x\udcff"}
+    assert dumps({"a": [1, {"b": None}], "é": "\u200b", "n": 2**70}, option).startswith(ordinary[:-3].rstrip())
 
 
 def test_csv_is_a_row_a_session_with_estimates_as_columns():
