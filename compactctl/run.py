@@ -24,6 +24,7 @@ from compactctl.errors import (
     UnknownFormat,
     Unreadable,
     UsageError,
+    WriteError,
 )
 from compactctl.inputs import Input, Inputs
 from compactctl.job import IN_PLACE, target_tokens
@@ -365,10 +366,26 @@ def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:
     except CompactctlError as error:
         return [failed(item.path, error)]
     except Exception as error:
+        if isinstance(error, UnicodeEncodeError) and not _has_unicode_places(item, options):
+            return [failed(item.path, WriteError(f"{item.path}: {NO_UNICODE}"))]
         made = failed(item.path, Bug(f"{item.path}: a bug in compactctl: {type(error).__name__}: {error}"))
         if options.debug:
             made.traceback = traceback.format_exc()
         return [made]
+
+
+NO_UNICODE = (
+    "its full path is not UTF-8, so nothing that is written could name it; rename it, or go elsewhere with --out"
+)
+
+
+def _has_unicode_places(item: Input, options: Options) -> bool:
+    """Return whether all names of a file's results can stand in JSON, as previews and receipts have to have them."""
+    try:
+        f"{item.path}{inputs.output_folder(item, options.out).absolute()}".encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _skipped(path: str, error: CompactctlError) -> Outcome:

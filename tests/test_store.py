@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 
 import pytest
 
@@ -103,3 +104,19 @@ def test_a_file_that_goes_or_changes_while_it_is_read_is_said_to(tmp_path, write
     outcome = run.spill([str(path)], APPLY).outcomes[0]
     assert (outcome.exit_code, outcome.error.code) == (6, "source_changed")
     assert not (tmp_path / "s.compacted.jsonl").exists()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems take no such name")
+@pytest.mark.parametrize("command", [run.spill, run.estimate])
+@pytest.mark.parametrize("options", [APPLY, Options(apply=True, place="in place"), Options(apply=True, slim=True)])
+@pytest.mark.parametrize("name", [b"\xff.jsonl", b"\xff/s.jsonl"])
+def test_a_name_that_is_no_unicode_is_read_and_nothing_is_written_by_it(
+    tmp_path, write_session, command, options, name
+):
+    path = os.path.join(os.fsencode(tmp_path), name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.rename(write_session(big_chat()), path)
+    assert run.inspect([os.fsdecode(path)], Options()).exit_code == 0
+    batch = command([os.fsdecode(path)], options)
+    assert (batch.exit_code, batch.outcomes[0].error.code) == (6, "write_error")
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / os.fsdecode(name)]
