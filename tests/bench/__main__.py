@@ -23,6 +23,7 @@ from tests.bench.generate import generate
 RUNS = 5
 FOLDER = Path(__file__).parents[2] / ".cache" / "bench"
 OUT = str(FOLDER / "out")
+SMALL = str(Path(__file__).parents[2] / "sample_sessions" / "chat.jsonl")
 
 _LOOP = """
 import sys, {module}
@@ -105,9 +106,9 @@ def main() -> None:
               f"{middle.peak_bytes / 1e6:>11.0f} MB")  # fmt: skip
     one, two = (median(measured[f"compactctl inspect -j {jobs}"]).wall_s for jobs in (1, 2))
     print(f"\ntwo jobs: {one / two:.2f} times the throughput of one ({os.cpu_count()} cores)")
-    for words in (["--help"], ["inspect", "--help"]):
+    for words in (["--help"], ["inspect", "--help"], ["inspect", SMALL]):
         started = median([cost([*compactctl, *words]) for _ in range(RUNS * 2)])
-        name = "compactctl " + " ".join(words)
+        name = "compactctl " + " ".join(words).replace(SMALL, "(5 lines)")
         print(f"{name:26}{started.cpu_s * 1000:>6.0f} ms of CPU, {started.wall_s * 1000:.0f} ms until it has ended")
 
 
