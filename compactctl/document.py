@@ -175,23 +175,19 @@ class Document:
         """
         self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
         self._seen = None
-        self.torn_tail, self.ends_in_newline = None, True
+        self.torn_tail = None
         damage = _Damage()
-        offset = 0
-        number = 0
+        decode = decoder.decode
+        offset = number = 0
+        line = b"\n"
         self._source.seek(0)
         for line in self._source:
             number += 1
             body = line.rstrip(b"\r\n")
             try:
-                value = decoder.decode(body)
+                value = decode(body)
                 if not body.isascii():
                     body.decode()
-                size = len(body)
-                starts.append(offset)
-                ends.append(offset + size)
-                lines.append(number)
-                yield Record(len(starts) - 1, number, size, value)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 torn = not line.endswith(b"\n")
                 read_to = 0
@@ -201,10 +197,16 @@ class Document:
                     yield Record(index, number, end - start, _shaped(body[start:end], decoder))
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
+            else:
+                index, size = len(starts), len(body)
+                starts.append(offset)
+                ends.append(offset + size)
+                lines.append(number)
+                yield Record(index, number, size, value)
             offset += len(line)
-            self.ends_in_newline = line.endswith(b"\n")
         self.line_count = number
-        if number and not self.ends_in_newline and self.torn_tail is None:
+        self.ends_in_newline = line.endswith(b"\n")
+        if not self.ends_in_newline and self.torn_tail is None:
             damage.note(number, "no-final-newline", "the last line has no newline")
         self.findings = damage.findings()
 

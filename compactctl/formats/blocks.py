@@ -142,21 +142,17 @@ def read_content(content: Content | UsualContent, place: Place, names: Mapping[s
 
     `names` are the tools by call id that results get their names from.
     """
-    match content:
-        case None | "":
-            return []
-        case str():
-            return [Text(place, utf8_size(content))]
-        case list():
-            parts: list[Part] = []
-            for index, block in enumerate(content):
-                if isinstance(block, Raw):
-                    _read_raw(block, place.at(index), parts, names)
-                else:
-                    _read_block(block, place, (index,), parts, names)
-            return parts
-        case _:
-            return [Opaque(place, "content", len(msgspec.json.encode(content)))]
+    if isinstance(content, list):
+        parts: list[Part] = []
+        for index, block in enumerate(content):
+            if isinstance(block, Raw):
+                _read_raw(block, place.at(index), parts, names)
+            else:
+                _read_block(block, place, (index,), parts, names)
+        return parts
+    if isinstance(content, str):
+        return [Text(place, utf8_size(content))] if content else []
+    return [] if content is None else [Opaque(place, "content", len(msgspec.json.encode(content)))]
 
 
 def read_result(content: Content, place: Place, call_id: str, *, name: str = "", is_error: bool = False) -> ToolResult:

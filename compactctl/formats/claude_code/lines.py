@@ -1,17 +1,18 @@
-"""The lines of a Claude Code session: their shapes, and what each one adds to the file's tree and figures."""
+"""The lines of a Claude Code session: what each one adds to the file's tree and figures."""
 
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from compactctl.document import Document, FirstFit, Place, Record, Route, read_json
+from compactctl.document import Document, Place, Record, Route, read_json
 from compactctl.findings import Finding
-from compactctl.formats.blocks import Content, UsualContent, read_content
+from compactctl.formats.blocks import read_content
+from compactctl.formats.claude_code import shapes
 from compactctl.formats.claude_code.attachments import read_attachment
+from compactctl.formats.claude_code.shapes import LINE, Line, LookedInto, text_of
 from compactctl.model import (
     KINDS,
     Copy,
@@ -22,7 +23,6 @@ from compactctl.model import (
     ToolCall,
     ToolResult,
     Usage,
-    token_count,
 )
 
 SYNTHETIC_MODEL = "<synthetic>"
@@ -67,83 +67,7 @@ SHADOWS = frozenset(("api-request", "api-request-blob", "api-request-shape"))
 """Types of line that repeat whole requests; not read on resume (research: clients, 5)."""
 
 
-class _Line(Struct, gc=False):
-    type: str | None = None
-    uuid: str | None = None
-    parentUuid: str | UnsetType | None = UNSET
-    isSidechain: bool | None = None
-    agentId: str | None = None
-    teamName: str | None = None
-    isMeta: bool | None = None
-    isCompactSummary: bool | None = None
-    isApiErrorMessage: bool | None = None
-    isAbortedMidStream: bool | None = None
-    subtype: str | None = None
-    sessionId: str | None = None
-    version: str | None = None
-    cwd: str | None = None
-    requestId: str | None = None
-    sourceToolAssistantUUID: str | None = None
-    leafUuid: str | None = None
-    toolUseResult: Raw = Raw()
-    attachment: Raw = Raw()
-    rendered: Raw = Raw()
-    compactMetadata: Raw = Raw()
-    microcompactMetadata: Raw = Raw()
-
-
-class _Usage(Struct, gc=False):
-    input_tokens: int | float | None = 0
-    cache_creation_input_tokens: int | float | None = 0
-    cache_read_input_tokens: int | float | None = 0
-    output_tokens: int | float | None = 0
-
-
-class _Envelope(Struct, gc=False):
-    id: str | None = None
-    model: str | None = None
-    usage: _Usage | None = None
-
-
-class _UsualMessage(_Envelope, gc=False):
-    content: UsualContent = None
-
-
-class _OddMessage(_Envelope, gc=False):
-    content: Content = None
-
-
-class _LooseMessage(Struct):
-    """A message whose id, model or usage are not what they should be: what it says still counts."""
-
-    content: Content = None
-
-
-class _UsualLine(_Line, gc=False):
-    message: _UsualMessage | UnsetType = UNSET
-
-    def said(self) -> _UsualMessage | UnsetType:
-        """Return the line's message; UNSET where it has none."""
-        return self.message
-
-
-class _OddLine(_Line, gc=False):
-    """A line whose message needs a look of its own: other blocks (images), or another shape altogether."""
-
-    message: Raw = Raw()
-
-    def said(self) -> _OddMessage | str | UnsetType | None:
-        """Return the line's message: UNSET where it has none, None where it is of no known shape."""
-        return _message(self.message) if len(self.message) else UNSET
-
-
-_SomeMessage = _UsualMessage | _OddMessage
-_SomeLine = _UsualLine | _OddLine
-_LINE = FirstFit[_SomeLine](msgspec.json.Decoder(_UsualLine), msgspec.json.Decoder(_OddLine))
-_MESSAGE = msgspec.json.Decoder(_OddMessage)
-_LOOSE_MESSAGE = msgspec.json.Decoder(_LooseMessage)
-
-_MESSAGE_ROUTE = ("message",)
+_MESSAGE = ("message",)
 _CONTENT = ("message", "content")
 
 NodeKind = Literal["user", "assistant", "attachment", "compaction", "microcompaction"]
@@ -233,7 +157,7 @@ class Lines:
         self._last_talk: Node | None = None
         self._last_uuid = ""
         self._last_marks = PLAIN
-        for record in document.records(_LINE):
+        for record in document.records(LINE):
             self._read(record)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
@@ -254,13 +178,13 @@ class Lines:
             found.append(Finding(self.replays[0].line, "replayed-records", text))
         return found
 
-    def _read(self, record: Record[_SomeLine]) -> None:
+    def _read(self, record: Record[Line]) -> None:
         line = record.value
         if line is None:
             self._stranger("not an object of a known shape", record.line)
             return
         kind = line.type
-        if (kind == "assistant" or kind == "user") and (message := line.said()) is not UNSET:
+        if (kind == "assistant" or kind == "user") and (message := line.message) is not UNSET:
             self._talk(record, line, message)
         elif kind == "progress":
             self.bytes["progress"] += record.size_bytes
@@ -285,23 +209,23 @@ class Lines:
 
     # talk ------------------------------------------------------------------------------------------
 
-    def _talk(self, record: Record[_SomeLine], line: _SomeLine, message: _SomeMessage | str | None) -> None:
+    def _talk(self, record: Record[Line], line: Line, message: shapes.Message | LookedInto | None) -> None:
         route: Route = _CONTENT
         if message is None:
             self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
-            message = _OddMessage()
-        elif isinstance(message, str):
-            message, route = _OddMessage(content=message), _MESSAGE_ROUTE
+            message = LookedInto()
+        elif isinstance(message, LookedInto) and message.is_plain:
+            route = _MESSAGE
         parts = read_content(message.content, Place(record.index, route), self._names)
         if len(line.toolUseResult):
             parts = self._with_copy(parts, line.toolUseResult, record.index)
         node = self._node(record, line, "assistant" if line.type == "assistant" else "user")
         node.parts = tuple(parts)
-        if node.marks.is_summary and not _text_of(message.content).strip():
-            node.marks = replace(node.marks, is_blank=True)
         self._tally(parts)
         if node.kind == "assistant":
             self._answer(node, line, message)
+        elif node.marks.is_summary and not text_of(message.content).strip():
+            node.marks = replace(node.marks, is_blank=True)
         if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
             self._envelope(line)
         self.names_parents = self.names_parents or isinstance(node.parent, str)
@@ -318,36 +242,36 @@ class Lines:
             return parts
         return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
 
-    def _answer(self, node: Node, line: _SomeLine, message: _Envelope) -> None:
+    def _answer(self, node: Node, line: Line, message: shapes.Message | LookedInto) -> None:
         node.key = sys.intern(message.id) if message.id else ""
-        node.model = sys.intern(message.model) if message.model else None
-        is_made_up = node.model == SYNTHETIC_MODEL
-        if is_made_up and line.isApiErrorMessage is True:
-            node.marks = replace(node.marks, is_local_error=True)
         key = node.key or node.uuid
-        if is_made_up or line.isApiErrorMessage is True or line.isAbortedMidStream is True:
+        model = node.model = sys.intern(message.model) if message.model else None
+        is_error = line.isApiErrorMessage is True
+        if is_error or line.isAbortedMidStream is True or model == SYNTHETIC_MODEL:
             self.blind.add(key)
-        if message.usage is not None and not is_made_up:
-            self._usage(key, node, message.usage, line.requestId or node.key or None)
+        if model != SYNTHETIC_MODEL:
+            if message.usage is not None:
+                self._usage(key, node, message.usage, line.requestId or node.key or None)
+        elif is_error:
+            node.marks = replace(node.marks, is_local_error=True)
 
-    def _usage(self, key: str, node: Node, found: _Usage, request_id: str | None) -> None:
+    def _usage(self, key: str, node: Node, found: shapes.Usage, request_id: str | None) -> None:
         """Note what the provider counted: of an answer's lines the one with most output, and of those the last."""
-        read, written = token_count(found.cache_read_input_tokens), token_count(found.cache_creation_input_tokens)
-        taken = token_count(found.input_tokens) + read + written
-        given = token_count(found.output_tokens)
+        read, written, given = found.cache_read_input_tokens, found.cache_creation_input_tokens, found.output_tokens
+        taken = found.input_tokens + read + written
         requests = self.side_requests if node.is_side else self.requests
         before = requests.get(key)
         if taken > 0 and (before is None or given >= before.output_tokens):
             requests[key] = Usage(node.line, taken, given, read, written, node.model, request_id)
 
-    def _envelope(self, line: _SomeLine) -> None:
+    def _envelope(self, line: Line) -> None:
         self.session_id = line.sessionId or self.session_id
         self.version = line.version or self.version
         self.cwd = self.cwd or line.cwd
 
     # other lines of the tree -----------------------------------------------------------------------
 
-    def _attachment(self, record: Record[_SomeLine], line: _SomeLine) -> None:
+    def _attachment(self, record: Record[Line], line: Line) -> None:
         place = Place(record.index, ("attachment",))
         parts = read_attachment(line.attachment, line.rendered, place) if len(line.attachment) else ()
         self._tally(parts)
@@ -358,7 +282,7 @@ class Lines:
         node.parts = parts
         self._add(node)
 
-    def _system(self, record: Record[_SomeLine], line: _SomeLine) -> None:
+    def _system(self, record: Record[Line], line: Line) -> None:
         if line.subtype == "compact_boundary":
             node, metadata = self._node(record, line, "compaction"), line.compactMetadata
             self.named_leaf = None
@@ -374,7 +298,7 @@ class Lines:
 
     # the tree --------------------------------------------------------------------------------------
 
-    def _node(self, record: Record[_SomeLine], line: _SomeLine, kind: NodeKind) -> Node:
+    def _node(self, record: Record[Line], line: Line, kind: NodeKind) -> Node:
         is_marked = line.isMeta or line.isCompactSummary or line.agentId or line.teamName is not None
         return Node(
             kind,
@@ -384,11 +308,11 @@ class Lines:
             line.uuid or f"#{record.index}",
             self._known(line.parentUuid),
             line.isSidechain is True,
-            str(self._known(line.sourceToolAssistantUUID) or ""),
+            str(self._known(line.sourceToolAssistantUUID)) if line.sourceToolAssistantUUID else "",
             self._marks(line) if is_marked else PLAIN,
         )
 
-    def _marks(self, line: _SomeLine) -> Marks:
+    def _marks(self, line: Line) -> Marks:
         """Return what sets a line apart, as the value of the last such line where it is the same."""
         marks = Marks(line.agentId or "", line.teamName is not None, line.isMeta is True, line.isCompactSummary is True)
         if marks != self._last_marks:
@@ -422,7 +346,7 @@ class Lines:
             self._note_parent(node.line, node.parent)
             first.parent = node.parent
 
-    def _pass_through(self, record: Record[_SomeLine], line: _SomeLine) -> None:
+    def _pass_through(self, record: Record[Line], line: Line) -> None:
         """Let the line's uuid lead on to what stands above it."""
         uuid, parent = line.uuid, line.parentUuid
         if not uuid or isinstance(self.targets.get(uuid), Node):
@@ -455,29 +379,3 @@ class Lines:
                 tally["reasoning"] += part.size_bytes + part.sealed_bytes
             elif isinstance(part, Media):
                 tally["media"] += part.size_bytes
-
-
-def _message(raw: Raw) -> _OddMessage | str | None:
-    """Return a line's message; None where it is of no known shape."""
-    try:
-        return _MESSAGE.decode(raw)
-    except msgspec.DecodeError:
-        pass
-    value = read_json(bytes(raw))
-    if isinstance(value, str):
-        return value
-    return _OddMessage(content=_LOOSE_MESSAGE.decode(raw).content) if isinstance(value, dict) else None
-
-
-def _text_of(content: Content | UsualContent) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "".join(_text_in(block) for block in blocks)
-
-
-def _text_in(block: object) -> str:
-    if not isinstance(block, Raw):
-        return str(getattr(block, "text", ""))
-    value = read_json(bytes(block))
-    return str(value.get("text", "")) if isinstance(value, dict) else ""
