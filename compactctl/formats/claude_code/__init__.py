@@ -46,7 +46,7 @@ from compactctl.formats.claude_code.context import Drafts, drafted
 from compactctl.formats.claude_code.fork import new_session
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
 from compactctl.formats.claude_code.slim import slim_edits
-from compactctl.formats.claude_code.tree import Path, effective, is_in, orders
+from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
 from compactctl.model import (
@@ -162,9 +162,9 @@ def _is_tree_line(record: Mapping[str, Any], kind: str) -> bool:
 
 
 def _transcript(lines: Lines) -> Transcript:
-    talk = [node for node in lines.nodes if node.is_talk]
-    is_side = bool(talk) and all(node.is_side for node in talk)
-    agent = talk[-1].marks.agent if is_side else ""
+    newest = next((node for node in reversed(lines.nodes) if node.is_talk), None)
+    is_side = newest is not None and newest.is_side and all(node.is_side for node in lines.nodes if node.is_talk)
+    agent = newest.marks.agent if newest is not None and is_side else ""
     path = effective(lines, is_side, agent)
     drafts = drafted(path)
     requests = lines.side_requests if is_side else lines.requests
@@ -180,15 +180,15 @@ def _transcript(lines: Lines) -> Transcript:
         parent_session_id=session_id if is_side else None,
         anchor_floor=drafts.anchor_floor,
         default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
-        peak_tokens=_peak(requests.values(), lines.nodes),
+        peak_tokens=_peak(requests.values(), lines.compactions),
         requests=tuple(requests.values()),
-        compactions=tuple(_compaction(node) for node in lines.nodes if node.kind == "compaction"),
+        compactions=tuple(map(_compaction, lines.compactions)),
         results=_seen_results(lines, path, drafts, is_side),
         side_runs=_side_runs(lines, is_side, agent),
         bytes_by_kind=lines.bytes,
         findings=(*path.findings, *_blank_summary(path)),
     )
-    del talk, path
+    del newest, path
     lines.forget_tree()
     return _with_messages(found, drafts.messages(requests, lines.blind), lines)
 
@@ -203,9 +203,9 @@ def _model(nodes: Sequence[Node]) -> str | None:
     return next((node.model for node in reversed(nodes) if node.model and node.model != SYNTHETIC_MODEL), None)
 
 
-def _peak(requests: Iterable[Usage], nodes: Iterable[Node]) -> int:
+def _peak(requests: Iterable[Usage], compactions: Iterable[Node]) -> int:
     sizes = [usage.input_tokens for usage in requests]
-    sizes += [_compaction(node).tokens_before or 0 for node in nodes if node.kind == "compaction"]
+    sizes += [_compaction(node).tokens_before or 0 for node in compactions]
     return max(sizes, default=0)
 
 
@@ -242,12 +242,12 @@ def _is_reminder(message: Message) -> bool:
 
 
 def _seen_results(lines: Lines, path: Path, drafts: Drafts, is_side: bool) -> tuple[SeenResult, ...]:
-    in_path = orders(path.nodes)
+    in_path = lines.flags(path.nodes)
     found: list[SeenResult] = []
     for node in lines.nodes:
         for part in node.parts:
             if isinstance(part, ToolResult):
-                outside = "" if is_in(in_path, node) else _why_outside(node, path, is_side)
+                outside = "" if in_path[node.order] else _why_outside(node, path, is_side)
                 if not outside and node.record in drafts.cleared:
                     outside = "cleared by a microcompaction"
                 found.append(SeenResult(node.line, part.name, part.size_bytes, outside))

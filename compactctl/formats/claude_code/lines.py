@@ -132,6 +132,9 @@ class Lines:
 
     def __init__(self, document: Document) -> None:
         self.nodes: list[Node] = []
+        self.compactions: list[Node] = []
+        self.has_side = False
+        """Whether any node is a subagent's."""
         self.targets: dict[str, Node | str | None] = {}
         """What a uuid leads to: a node; through a line that is none, the node above it (None: a root); a uuid
         that was not there yet."""
@@ -159,12 +162,20 @@ class Lines:
         self._last_marks = PLAIN
         for record in document.records(LINE):
             self._read(record)
+        self._record_count = len(document)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
 
     def forget_tree(self) -> None:
         """Give up the nodes and what uuids lead to."""
-        self.nodes, self.targets = [], {}
+        self.nodes, self.compactions, self.targets = [], [], {}
+
+    def flags(self, nodes: Iterable[Node]) -> bytearray:
+        """Return by order which nodes are among these: in a byte for each record, where a set would take sixty."""
+        flags = bytearray(self._record_count)
+        for node in nodes:
+            flags[node.order] = True
+        return flags
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with single records."""
@@ -294,7 +305,8 @@ class Lines:
         value = read_json(bytes(metadata)) if len(metadata) else None
         node.marks = replace(node.marks, metadata=value if isinstance(value, dict) else None)
         self._envelope(line)
-        self._add(node)
+        if self._add(node) and node.kind == "compaction":
+            self.compactions.append(node)
 
     # the tree --------------------------------------------------------------------------------------
 
@@ -336,6 +348,7 @@ class Lines:
         self.targets[node.uuid] = node
         self.nodes.append(node)
         self._last_uuid = node.uuid
+        self.has_side = self.has_side or node.is_side
         return True
 
     def _replay(self, first: Node, node: Node) -> None:

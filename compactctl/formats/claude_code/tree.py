@@ -6,14 +6,14 @@ compaction, with what the compaction kept and with the parallel calls and result
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from compactctl.findings import Finding
-from compactctl.formats.claude_code.lines import Lines, Node
+from compactctl.formats.claude_code.lines import Lines, Marks, Node
 from compactctl.model import ToolCall, ToolResult
 
 
@@ -27,37 +27,47 @@ class Path(Struct, frozen=True):
 
 def effective(lines: Lines, is_side: bool, agent: str) -> Path:
     """Return the path that would be resumed: of the main conversation, or of one subagent."""
-    own = [node for node in lines.nodes if node.is_side == is_side and (not is_side or node.marks.agent == agent)]
+    own = lines.nodes if not lines.has_side else [node for node in lines.nodes if _is_of(node, is_side, agent)]
     tree = _Tree(lines, own)
     leaf = _leaf(own)
     if leaf is None:
         return Path((), None, ())
     walked = tree.walked(leaf, lines.named_leaf)
-    start = max((i for i, node in enumerate(walked) if node.kind == "compaction"), default=-1)
+    start = (
+        max((i for i, node in enumerate(walked) if node.kind == "compaction"), default=-1) if lines.compactions else -1
+    )
     compaction = walked[start] if start >= 0 else None
-    kept = [node for node in walked[start + 1 :] if node.is_side == is_side]
+    kept = walked[start + 1 :]
+    if lines.has_side:
+        kept = [node for node in kept if node.is_side == is_side]
     if compaction is not None:
         kept = tree.with_preserved(compaction, kept)
     return Path(tuple(tree.with_parallel(kept)), compaction, tuple(tree.findings))
 
 
+def _is_of(node: Node, is_side: bool, agent: str) -> bool:
+    return node.is_side == is_side and (not is_side or node.marks.agent == agent)
+
+
 def _leaf(own: Sequence[Node]) -> Node | None:
     """Return the newest line of talk. A meta line decides no branch, nor does a line of another team member."""
-    talk = [node for node in own if node.is_talk]
-    ours = [node for node in talk if not node.marks.is_team] or talk
-    said = [node for node in ours if not node.marks.is_meta] or ours
-    return said[-1] if said else None
+    tests: list[Callable[[Marks], bool]] = [
+        lambda marks: not marks.is_team and not marks.is_meta,
+        lambda marks: not marks.is_team,
+        lambda marks: not marks.is_meta,
+        lambda marks: True,
+    ]
+    newest = (next((n for n in reversed(own) if n.is_talk and test(n.marks)), None) for test in tests)
+    return next((node for node in newest if node is not None), None)
 
 
 class _Tree:
     """The own nodes of one conversation, walked in both directions."""
 
     def __init__(self, lines: Lines, own: Sequence[Node]) -> None:
+        self._lines = lines
         self._targets = lines.targets
-        self._orphans = lines.orphans
-        self._names_parents = lines.names_parents
         self._own = own
-        self._flags = lines.nodes[-1].order + 1 if lines.nodes else 0
         self.findings: list[Finding] = []
 
     # up and down -----------------------------------------------------------------------------------
@@ -68,7 +78,7 @@ class _Tree:
         Parallel results are dead ends that the client may have named; they lie on the path of their answer.
         """
         path = self.up_from(newest)
-        path += self.down_from(newest, orders(path))
+        path += self.down_from(newest, self._lines.flags(path))
         named = self._resolve(named_leaf) if named_leaf else None
         if not isinstance(named, Node) or self._position(named) is None:
             return path
@@ -80,7 +90,7 @@ class _Tree:
     def up_from(self, leaf: Node) -> list[Node]:
         """Return the nodes from the root to the leaf. Ends whatever the parents say: no node comes twice."""
         path: list[Node] = []
-        visited = bytearray(self._flags)
+        visited = self._lines.flags(())
         node: Node | None = leaf
         while node is not None:
             path.append(node)
@@ -90,7 +100,10 @@ class _Tree:
         return path
 
     def _above(self, node: Node, visited: bytearray) -> Node | None:
-        if node.parent is None and (self._names_parents or node.kind == "compaction"):
+        target = self._targets.get(node.parent) if node.parent else None
+        if isinstance(target, Node) and not visited[target.order]:
+            return target
+        if node.parent is None and (self._lines.names_parents or node.kind == "compaction"):
             return None
         if not isinstance(node.parent, str):
             return self._before(node, visited)
@@ -119,7 +132,7 @@ class _Tree:
             self._note_cycle(line)
             return
         text = "its parent is not in the file; read on from the line before, where there is one"
-        self.findings.append(Finding(self._orphans.get(uuid, line), "dangling-parent", text))
+        self.findings.append(Finding(self._lines.orphans.get(uuid, line), "dangling-parent", text))
 
     def _note_cycle(self, line: int) -> None:
         self.findings.append(Finding(line, "parent-cycle", "its parents lead back to it; read on from the line before"))
@@ -144,7 +157,7 @@ class _Tree:
         below: list[Node] = []
         tip = leaf
         for node in self._own[(self._position(leaf) or 0) + 1 :]:
-            if not isinstance(node.parent, str) or is_in(above, node) or not _is_aside(node):
+            if not isinstance(node.parent, str) or above[node.order] or not _is_aside(node):
                 continue
             if self._targets.get(node.parent) is tip:
                 below.append(node)
@@ -156,9 +169,9 @@ class _Tree:
     def with_preserved(self, compaction: Node, kept: list[Node]) -> list[Node]:
         """Return what follows a compaction, with the messages from before it that it kept, where it put them."""
         metadata = compaction.marks.metadata or {}
-        there = orders(kept)
+        there = self._lines.flags(kept)
         once = {node.order: node for node in self._preserved(metadata)}
-        preserved = [node for node in once.values() if not is_in(there, node)]
+        preserved = [node for node in once.values() if not there[node.order]]
         if not preserved:
             return kept
         anchors = [_field(metadata, name, "anchorUuid") for name in ("preservedMessages", "preservedSegment")]
@@ -205,8 +218,12 @@ class _Tree:
 
         They join the stretch from the answer's first line to its last result, in the order of the file.
         """
+        on_path = self._lines.flags(path)
+        off_path = [node for node in self._own if not on_path[node.order]]
+        if not off_path:
+            return path
         last = {node.key: index for index, node in enumerate(path) if node.kind == "assistant" and node.key}
-        strays = _Strays(self._own, self._targets, path, last.keys())
+        strays = _Strays(self._own, self._targets, path, off_path, last.keys())
         whole: list[Node] = []
         index = 0
         while index < len(path):
@@ -227,9 +244,9 @@ class _Tree:
 class _Strays:
     """What belongs to the answers on a path and is not on it."""
 
-    def __init__(self, own: Iterable[Node], targets: Any, path: Sequence[Node], keys: Set[str]) -> None:
-        on_path = orders(path)
-        off_path = [node for node in own if not is_in(on_path, node)]
+    def __init__(
+        self, own: Iterable[Node], targets: Any, path: Iterable[Node], off_path: Iterable[Node], keys: Set[str]
+    ) -> None:
         self._of: dict[str, list[Node]] = {}
         for node in off_path:
             if node.kind == "assistant" and node.key in keys:
@@ -271,19 +288,6 @@ class _Strays:
     def pop(self, key: str) -> list[Node]:
         """Return the other lines of an answer and the results of its calls, once."""
         return self._of.pop(key, [])
-
-
-def orders(nodes: Sequence[Node]) -> bytearray:
-    """Return the orders of these nodes as flags: a byte for each record up to the last, where a set takes sixty."""
-    flags = bytearray(max(map(_order, nodes), default=-1) + 1)
-    for node in nodes:
-        flags[node.order] = True
-    return flags
-
-
-def is_in(flags: bytearray, node: Node) -> bool:
-    """Return whether a node is one of those that `orders` was given."""
-    return node.order < len(flags) and bool(flags[node.order])
 
 
 _order = attrgetter("order")
