@@ -20,19 +20,12 @@ class _Draft(Struct, gc=False):
     """A message in the making: what one node says, or an answer that grows while its lines come in."""
 
     role: str
+    key: str
     node: Node
     """The first that it was read from."""
     parts: Sequence[Part]
     others: list[Node] | None = None
     """The further nodes of an answer that has several."""
-
-    @property
-    def is_summary(self) -> bool:
-        return self.role == "user" and self.node.marks.is_summary
-
-    @property
-    def key(self) -> str:
-        return (self.node.key or self.node.uuid) if self.role == "assistant" else self.node.uuid
 
 
 class Drafts(Struct):
@@ -65,10 +58,16 @@ def drafted(path: Path) -> Drafts:
         maker.add(node)
     drafts = [draft for draft in maker.drafts if _is_sent(draft)]
     floor = max(path.compaction.order if path.compaction else -1, maker.stale_before)
-    stale = (
-        index for index in reversed(range(len(drafts))) if drafts[index].is_summary or drafts[index].node.order < floor
-    )
-    return Drafts(drafts, next(stale, -1) + 1, frozenset(maker.cleared))
+    return Drafts(drafts, _anchor_floor(drafts, floor), frozenset(maker.cleared))
+
+
+def _anchor_floor(drafts: Sequence[_Draft], order: int) -> int:
+    """Return the index behind the newest draft that is a summary or stood in the file before this order."""
+    for index in range(len(drafts) - 1, -1, -1):
+        node = drafts[index].node
+        if node.order < order or (node.marks.is_summary and drafts[index].role == "user"):
+            return index + 1
+    return 0
 
 
 class _Maker:
@@ -80,44 +79,46 @@ class _Maker:
         self._answers: dict[str, _Draft] = {}
 
     def add(self, node: Node) -> None:
-        if node.kind == "microcompaction":
-            self._clear(node)
-        elif node.kind == "assistant":
+        if node.kind == "assistant":
             self._assistant(node)
-        elif node.kind != "compaction":
+        elif node.kind == "user" or node.kind == "attachment":
             self._user(node, node.parts)
+        elif node.kind == "microcompaction":
+            self._clear(node)
 
     def _assistant(self, node: Node) -> None:
         if node.marks.is_local_error:
             return
         said = node.parts
-        if any(isinstance(part, ToolResult) for part in said):
+        results = tuple(part for part in said if isinstance(part, ToolResult))
+        if results:
             said = tuple(part for part in said if not isinstance(part, ToolResult))
         key = node.key or node.uuid
         draft = self._answers.get(key)
         if draft is None:
-            self._answers[key] = draft = _Draft("assistant", node, said)
+            self._answers[key] = draft = _Draft("assistant", key, node, said)
             self.drafts.append(draft)
         else:
             draft.parts = _extended(draft.parts, said)
-            draft.others = _extended(draft.others or [], [node])
-        if len(said) < len(node.parts):
-            self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
+            draft.others = _extended(draft.others or (), (node,))
+        self._user(node, results)
 
     def _user(self, node: Node, parts: tuple[Part, ...]) -> None:
         """Add what a user line says: each result by itself, and what stands between them."""
+        if len(parts) == 1:
+            self.drafts.append(_Draft("user", node.uuid, node, parts))
+            return
         start = 0
-        if len(parts) > 1:
-            for index, part in enumerate(parts):
-                if isinstance(part, ToolResult):
-                    self._append(node, parts[start:index])
-                    self._append(node, parts[index : index + 1])
-                    start = index + 1
+        for index, part in enumerate(parts):
+            if isinstance(part, ToolResult):
+                self._append(node, parts[start:index])
+                self._append(node, (part,))
+                start = index + 1
         self._append(node, parts[start:])
 
     def _append(self, node: Node, parts: tuple[Part, ...]) -> None:
         if parts:
-            self.drafts.append(_Draft("user", node, parts))
+            self.drafts.append(_Draft("user", node.uuid, node, parts))
 
     def _clear(self, node: Node) -> None:
         """Take out what a microcompaction says it cleared. The file keeps it whole; the request does not."""
@@ -150,13 +151,14 @@ def _strings(value: object) -> set[str]:
 
 def _is_sent(draft: _Draft) -> bool:
     """Return whether a draft says anything. An answer of thinking alone is not sent (seen with 2.1.332)."""
-    if draft.role == "assistant":
-        return any(not isinstance(part, Reasoning) for part in draft.parts)
-    return bool(draft.parts)
+    if draft.role == "user":
+        return bool(draft.parts)
+    return any(not isinstance(part, Reasoning) for part in draft.parts)
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
     node, key = draft.node, draft.key
+    is_answer = draft.role == "assistant"
     records: tuple[int, ...] = (node.record,)
     if draft.others:
         records = tuple(sorted({node.record, *(other.record for other in draft.others)}))
@@ -166,6 +168,6 @@ def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
         records,
         node.line,
         "" if key.startswith("#") else key,
-        anchors.get(key) if draft.role == "assistant" else None,
-        draft.is_summary,
+        anchors.get(key) if is_answer else None,
+        not is_answer and node.marks.is_summary,
     )

@@ -140,8 +140,6 @@ class Lines:
         that was not there yet."""
         self.orphans: dict[str, int] = {}
         """Parents that had not been there before the line that names them first, and that line."""
-        self.names_parents = False
-        """Whether any line of talk names its parent."""
         self.named_leaf: str | None = None
         """Where the client last said the conversation is, since the newest compaction."""
         self.replays: list[Replay] = []
@@ -158,13 +156,17 @@ class Lines:
         self._names: dict[str, str] = {}
         self._strangers: dict[str, tuple[int, int]] = {}
         self._last_talk: Node | None = None
-        self._last_uuid = ""
+        self._last_uuid: str | None = None
         self._last_marks = PLAIN
         for record in document.records(LINE):
             self._read(record)
         self._record_count = len(document)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
+
+    def name_parents(self) -> bool:
+        """Return whether any line of talk names its parent."""
+        return any(isinstance(node.parent, str) for node in self.nodes if node.is_talk)
 
     def forget_tree(self) -> None:
         """Give up the nodes and what uuids lead to."""
@@ -230,16 +232,15 @@ class Lines:
         parts = read_content(message.content, Place(record.index, route), self._names)
         if len(line.toolUseResult):
             parts = self._with_copy(parts, line.toolUseResult, record.index)
-        node = self._node(record, line, "assistant" if line.type == "assistant" else "user")
-        node.parts = tuple(parts)
         self._tally(parts)
-        if node.kind == "assistant":
-            self._answer(node, line, message)
-        elif node.marks.is_summary and not text_of(message.content).strip():
-            node.marks = replace(node.marks, is_blank=True)
+        if line.type == "assistant":
+            node = self._answer(record, line, message, tuple(parts))
+        else:
+            node = self._node(record, line, "user", tuple(parts))
+            if node.marks.is_summary and not text_of(message.content).strip():
+                node.marks = replace(node.marks, is_blank=True)
         if line.sessionId != self.session_id or line.version != self.version or self.cwd is None:
             self._envelope(line)
-        self.names_parents = self.names_parents or isinstance(node.parent, str)
         if self._add(node) and not node.is_side:
             self._last_talk = node
 
@@ -253,26 +254,29 @@ class Lines:
             return parts
         return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
 
-    def _answer(self, node: Node, line: Line, message: shapes.Message | LookedInto) -> None:
-        node.key = sys.intern(message.id) if message.id else ""
-        key = node.key or node.uuid
-        model = node.model = sys.intern(message.model) if message.model else None
-        is_error = line.isApiErrorMessage is True
-        if is_error or line.isAbortedMidStream is True or model == SYNTHETIC_MODEL:
-            self.blind.add(key)
+    def _answer(
+        self, record: Record[Line], line: Line, message: shapes.Message | LookedInto, parts: tuple[Part, ...]
+    ) -> Node:
+        model = sys.intern(message.model) if message.model else None
+        node = self._node(record, line, "assistant", parts, sys.intern(message.id or ""), model)
+        if line.isApiErrorMessage is True or line.isAbortedMidStream is True or model == SYNTHETIC_MODEL:
+            self.blind.add(node.key or node.uuid)
         if model != SYNTHETIC_MODEL:
             if message.usage is not None:
-                self._usage(key, node, message.usage, line.requestId or node.key or None)
-        elif is_error:
+                self._usage(node, message.usage, line.requestId)
+        elif line.isApiErrorMessage is True:
             node.marks = replace(node.marks, is_local_error=True)
+        return node
 
-    def _usage(self, key: str, node: Node, found: shapes.Usage, request_id: str | None) -> None:
+    def _usage(self, node: Node, found: shapes.Usage, request_id: str | None) -> None:
         """Note what the provider counted: of an answer's lines the one with most output, and of those the last."""
         read, written, given = found.cache_read_input_tokens, found.cache_creation_input_tokens, found.output_tokens
         taken = found.input_tokens + read + written
         requests = self.side_requests if node.is_side else self.requests
+        key = node.key or node.uuid
         before = requests.get(key)
         if taken > 0 and (before is None or given >= before.output_tokens):
+            request_id = request_id or node.key or None
             requests[key] = Usage(node.line, taken, given, read, written, node.model, request_id)
 
     def _envelope(self, line: Line) -> None:
@@ -289,9 +293,7 @@ class Lines:
         if not parts:
             self._pass_through(record, line)
             return
-        node = self._node(record, line, "attachment")
-        node.parts = parts
-        self._add(node)
+        self._add(self._node(record, line, "attachment", parts))
 
     def _system(self, record: Record[Line], line: Line) -> None:
         if line.subtype == "compact_boundary":
@@ -310,18 +312,30 @@ class Lines:
 
     # the tree --------------------------------------------------------------------------------------
 
-    def _node(self, record: Record[Line], line: Line, kind: NodeKind) -> Node:
+    def _node(
+        self,
+        record: Record[Line],
+        line: Line,
+        kind: NodeKind,
+        parts: tuple[Part, ...] = (),
+        key: str = "",
+        model: str | None = None,
+    ) -> Node:
+        index, source = record.index, line.sourceToolAssistantUUID
         is_marked = line.isMeta or line.isCompactSummary or line.agentId or line.teamName is not None
         return Node(
             kind,
-            record.index,
-            record.index,
+            index,
+            index,
             record.line,
-            line.uuid or f"#{record.index}",
-            self._known(line.parentUuid),
+            line.uuid or f"#{index}",
+            self._parent(line.parentUuid, record.line),
             line.isSidechain is True,
-            str(self._known(line.sourceToolAssistantUUID)) if line.sourceToolAssistantUUID else "",
+            self._known(source) if source else "",
             self._marks(line) if is_marked else PLAIN,
+            key,
+            model,
+            parts,
         )
 
     def _marks(self, line: Line) -> Marks:
@@ -331,11 +345,19 @@ class Lines:
             self._last_marks = marks
         return self._last_marks
 
-    def _known(self, uuid: str | UnsetType | None) -> str | UnsetType | None:
-        """Return a uuid as the string that is in memory already, where it is that of the line before or of a node."""
+    def _parent(self, uuid: str | UnsetType | None, line: int) -> str | UnsetType | None:
+        """Return the parent that a line names, and note it where it has not been there."""
         if uuid == self._last_uuid:
             return self._last_uuid
-        target = self.targets.get(uuid) if isinstance(uuid, str) else None
+        if not isinstance(uuid, str):
+            return uuid
+        if uuid not in self.targets:
+            self.orphans.setdefault(uuid, line)
+        return self._known(uuid)
+
+    def _known(self, uuid: str) -> str:
+        """Return a uuid as the string that its node keeps it in, so that it is in memory once."""
+        target = self.targets.get(uuid)
         return target.uuid if isinstance(target, Node) and target.uuid == uuid else uuid
 
     def _add(self, node: Node) -> bool:
@@ -344,11 +366,11 @@ class Lines:
         if isinstance(first, Node):
             self._replay(first, node)
             return False
-        self._note_parent(node.line, node.parent)
         self.targets[node.uuid] = node
         self.nodes.append(node)
         self._last_uuid = node.uuid
-        self.has_side = self.has_side or node.is_side
+        if node.is_side:
+            self.has_side = True
         return True
 
     def _replay(self, first: Node, node: Node) -> None:
@@ -356,7 +378,6 @@ class Lines:
         self.replays.append(Replay(node.line, first.line, first.parts))
         first.record, first.line, first.parts = node.record, node.line, node.parts
         if node.parent is not UNSET:
-            self._note_parent(node.line, node.parent)
             first.parent = node.parent
 
     def _pass_through(self, record: Record[Line], line: Line) -> None:
@@ -364,16 +385,12 @@ class Lines:
         uuid, parent = line.uuid, line.parentUuid
         if not uuid or isinstance(self.targets.get(uuid), Node):
             return
-        self._last_uuid = uuid
         if isinstance(parent, str):
-            self._note_parent(record.line, parent)
-            self.targets[uuid] = self.targets.get(parent, parent)
+            known = str(self._parent(parent, record.line))
+            self.targets[uuid] = self.targets.get(known, known)
         else:
             self.targets[uuid] = self._last_talk if parent is UNSET else None
-
-    def _note_parent(self, line: int, parent: str | UnsetType | None) -> None:
-        if isinstance(parent, str) and parent not in self.targets:
-            self.orphans.setdefault(parent, line)
+        self._last_uuid = uuid
 
     def _tally(self, parts: Iterable[Part]) -> None:
         """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""

@@ -66,6 +66,7 @@ class _Tree:
 
     def __init__(self, lines: Lines, own: Sequence[Node]) -> None:
         self._lines = lines
+        self._names_parents = lines.name_parents()
         self._targets = lines.targets
         self._own = own
         self.findings: list[Finding] = []
@@ -103,7 +104,7 @@ class _Tree:
         target = self._targets.get(node.parent) if node.parent else None
         if isinstance(target, Node) and not visited[target.order]:
             return target
-        if node.parent is None and (self._lines.names_parents or node.kind == "compaction"):
+        if node.parent is None and (self._names_parents or node.kind == "compaction"):
             return None
         if not isinstance(node.parent, str):
             return self._before(node, visited)
