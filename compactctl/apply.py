@@ -83,7 +83,7 @@ def _described(job: Job, item: Planned, status: Status) -> Outcome:
     made.status = status
     made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
     if not item.plan.spills and not item.plan.failures:
-        made.layer1 = views.nothing_spilled(made.layer1, item.sized.transcript, item.plan, job.options.settings)
+        made.layer1 = views.nothing_spilled(made.layer1, item.sized, item.plan, job.options.settings)
     if item.layer2 is not None:
         made.layer2 = item.layer2
     if status != "unchanged":

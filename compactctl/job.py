@@ -207,7 +207,8 @@ def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
         is_room_needed = done is not None or position in job.roomy
         target = _room(job, sized, done) if is_room_needed else _target(sized, options)
         ledger: Ledger = receipt.ledger(_receipts(job), transcript, layer1) if job.spills else {}
-        made = _plan_of(sized, make_plan(transcript.messages, layer1, ledger, texts, names, failed, target), done)
+        made = make_plan(transcript.messages, layer1, ledger, texts, names, failed, target, sized.paired)
+        made = _plan_of(sized, made, done)
         own = tuple(failure for failure in failures if failure.session_index == transcript.index)
         made = msgspec.structs.replace(made, failures=own)
         after = _tokens_after(sized, made.spills) if done is None else _tokens_after_cut(job, sized, done, made.spills)

@@ -211,26 +211,24 @@ def context_bytes(messages: tuple[Message, ...]) -> dict[str, int]:
 
 def part_bytes(parts: Iterable[Part]) -> dict[str, int]:
     """Return the bytes of these parts by `Kind`."""
-    tally: dict[str, int] = dict.fromkeys(KINDS, 0)
+    text = calls = results = media = reasoning = other = 0
     for part in parts:
-        if isinstance(part, ToolCall):
-            tally["calls"] += part.arguments_bytes
-            continue
-        tally[_KIND_OF[type(part)]] += part.size_bytes
-        if isinstance(part, Reasoning):
-            tally["reasoning"] += part.sealed_bytes
-        elif isinstance(part, ToolResult) and part.media:
-            tally["media"] += sum(item.size_bytes for item in part.media)
-    return tally
-
-
-_KIND_OF: dict[type, Kind] = {
-    Text: "text",
-    Reasoning: "reasoning",
-    ToolResult: "results",
-    Media: "media",
-    Opaque: "other",
-}
+        if isinstance(part, ToolResult):
+            results += part.size_bytes
+            if part.media:
+                media += sum(item.size_bytes for item in part.media)
+        elif isinstance(part, ToolCall):
+            calls += part.arguments_bytes
+        elif isinstance(part, Text):
+            text += part.size_bytes
+        elif isinstance(part, Reasoning):
+            reasoning += part.size_bytes + part.sealed_bytes
+        elif isinstance(part, Media):
+            media += part.size_bytes
+        else:
+            other += part.size_bytes
+    sizes = {"text": text, "calls": calls, "results": results, "media": media, "reasoning": reasoning, "other": other}
+    return {kind: sizes.get(kind, 0) for kind in KINDS}
 
 
 MOST_TOKENS = 1 << 53

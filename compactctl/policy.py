@@ -14,7 +14,7 @@ from compactctl.plan import Keep, Plan, Spill, SpillReason
 from compactctl.preview import make_preview
 from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
-from compactctl.turns import Paired, pair, rounds
+from compactctl.turns import Paired, Pairs, pairs
 
 KEPT_UNDER_LIMITS = "under the limits"
 """The reason of a keep that was decided on size alone; it binds a later run under the same limits."""
@@ -74,18 +74,21 @@ def make_plan(
     names: SpillNames,
     failed: Collection[DecisionKey] = (),
     target: Target | None = None,
+    found: Pairs | None = None,
 ) -> Plan:
     """Return a decision for every result of the context.
 
     First each result over the single limit, then each round over its limit, largest first; then, where there is
     a target, further over the whole context, largest first, until it is not above it. `failed` are results whose
-    spill was tried and did not work: they stay, and count in their round.
+    spill was tried and did not work: they stay, and count in their round. `found` is what `pairs` says of the
+    messages, where that is known already.
     """
     maker = _Maker(settings, ledger, texts, names, failed)
-    paired = pair(messages)
+    found = found or pairs(messages)
+    paired = found.results
     for item in paired:
         maker.consider_single(item, messages[item.message_index].line)
-    for turn in rounds(messages, paired):
+    for turn in found.rounds:
         maker.consider_round(turn.results, messages)
     if target is not None:
         maker.consider_target(paired, messages, target)
@@ -110,15 +113,14 @@ class Forecast(Struct, frozen=True):
     size_bytes: int
 
 
-def forecasts(messages: tuple[Message, ...], settings: Layer1, limits_bytes: Sequence[int]) -> list[Forecast]:
+def forecasts(paired: Pairs, settings: Layer1, limits_bytes: Sequence[int]) -> list[Forecast]:
     """Return what Layer 1 would spill at each of these single-result limits.
 
     Told from sizes alone: no text is read, no earlier decision honoured.
     """
-    paired = [item for item in pair(messages) if not item.result.is_preview]
-    results = [item.result for item in paired]
-    in_rounds = [[item.result for item in turn.results] for turn in rounds(messages, paired)]
-    large = [answers for answers in in_rounds if _total_bytes(answers) > settings.round_limit_bytes]
+    results = [item.result for item in paired.results if not item.result.is_preview]
+    rounds = [[item.result for item in turn.results if not item.result.is_preview] for turn in paired.rounds]
+    large = [answers for answers in rounds if _total_bytes(answers) > settings.round_limit_bytes]
     return [_forecast(results, large, limit, settings.round_limit_bytes) for limit in limits_bytes]
 
 

@@ -14,6 +14,8 @@ PREVIEW_MAX_BYTES = 8192
 
 _NATIVE_START = "<persisted-output>\n"
 _NATIVE_END = "</persisted-output>"
+_SEED_START = "[content offloaded]"
+_STARTS = (_NATIVE_START, _SEED_START)
 _SEED_FORM = re.compile(r"\[content offloaded\] original size: \d+ bytes\n\[saved to\] [^\n]+\n")
 
 _REMINDER = {
@@ -27,6 +29,8 @@ _REMINDER = {
 
 def is_preview(text: str) -> bool:
     """Return whether a result's text is already a preview, an agent's own or ours, by its whole shape."""
+    if not text.startswith(_STARTS):
+        return False
     if text.startswith(_NATIVE_START):
         return text.rstrip().endswith(_NATIVE_END) and len(text.encode("utf-8", "replace")) <= PREVIEW_MAX_BYTES
     return _SEED_FORM.match(text) is not None and len(text.encode("utf-8", "replace")) <= PREVIEW_MAX_BYTES

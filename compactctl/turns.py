@@ -5,7 +5,7 @@ its exchange, so an id that comes again later is another call.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -35,58 +35,43 @@ class Round(Struct, frozen=True, gc=False):
     results: tuple[Paired, ...]
 
 
-def exchanges(messages: Sequence[Message]) -> list[tuple[int, int]]:
-    """Return the exchanges as (first, past the last) message indexes; what stands before the first answer is none."""
-    starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
-    ends = [*starts[1:], len(messages)] if starts else []
-    return list(zip(starts, ends, strict=True))
-
-
-def pair(messages: Sequence[Message]) -> list[Paired]:
+def pair(messages: Iterable[Message]) -> list[Paired]:
     """Return every result of the context, in order, each with its exchange and whether a call there asked for it."""
-    paired: list[Paired] = []
+    return pairs(messages).results
+
+
+def rounds(messages: Iterable[Message]) -> list[Round]:
+    """Return every assistant message that calls tools, with the results that answer it."""
+    return pairs(messages).rounds
+
+
+class Pairs(Struct, frozen=True):
+    """The results of a context, and the rounds they make up."""
+
+    results: list[Paired]
+    rounds: list[Round]
+
+
+def pairs(messages: Iterable[Message]) -> Pairs:
+    """Return what `pair` and `rounds` do, from one walk."""
+    results: list[Paired] = []
+    made: list[tuple[int, str, list[Paired]]] = []
     exchange, ordinal, call_index = "", 0, None
     open_ids: set[str] = set()
     for index, message in enumerate(messages):
         if message.role == "assistant":
             ordinal += 1
-            exchange = message.key or f"#{ordinal}"
-            call_index = index
-            open_ids = {call.call_id for call in message.calls()}
-            continue
-        result = message.result
-        if result is not None:
-            answers = call_index if result.call_id in open_ids else None
-            paired.append(Paired(index, exchange, answers, result))
-    return paired
-
-
-def count_rounds(messages: Iterable[Message]) -> int:
-    """Return how many rounds there are."""
-    return sum(1 for message in messages if message.role == "assistant" and _calls_tools(message))
-
-
-def rounds(messages: Sequence[Message], paired: Iterable[Paired] | None = None) -> list[Round]:
-    """Return every assistant message that calls tools, with the results that answer it.
-
-    `paired` is what `pair` said of these messages, where that is known already.
-    """
-    found = [
-        (index, message.key or f"#{ordinal}")
-        for ordinal, (index, message) in enumerate(
-            ((i, m) for i, m in enumerate(messages) if m.role == "assistant"), start=1
-        )
-        if _calls_tools(message)
-    ]
-    answers: dict[int, list[Paired]] = {index: [] for index, _ in found}
-    for item in pair(messages) if paired is None else paired:
-        if item.call_index is not None:
-            answers[item.call_index].append(item)
-    return [Round(index, exchange, tuple(answers[index])) for index, exchange in found]
-
-
-def _calls_tools(message: Message) -> bool:
-    return any(isinstance(part, ToolCall) for part in message.parts)
+            exchange, call_index = message.key or f"#{ordinal}", index
+            open_ids = {part.call_id for part in message.parts if isinstance(part, ToolCall)}
+            if open_ids:
+                made.append((index, exchange, []))
+        elif (result := message.result) is not None:
+            is_answer = result.call_id in open_ids
+            item = Paired(index, exchange, call_index if is_answer else None, result)
+            results.append(item)
+            if is_answer:
+                made[-1][2].append(item)
+    return Pairs(results, [Round(index, exchange, tuple(answers)) for index, exchange, answers in made])
 
 
 def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True) -> list[Finding]:
@@ -94,19 +79,37 @@ def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True)
 
     `order_matters` is False for formats whose agent puts results right behind their calls on resume.
     """
-    bounds = exchanges(messages)
-    first = bounds[0][0] if bounds else len(messages)
+    first = next((index for index, message in enumerate(messages) if message.role == "assistant"), len(messages))
     findings = [_orphan(message) for message in messages[:first] if message.result is not None]
-    for start, end in bounds:
+    for start, end in _doubtful_exchanges(messages):
         findings += _exchange_findings(messages, start, end, order_matters)
     return findings
 
 
+def _doubtful_exchanges(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """Yield the exchanges (first and past the last index) in which not each call has one answer, right behind it."""
+    start: int | None = None
+    open_ids: set[str] = set()
+    is_sound = True
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            if start is not None and (open_ids or not is_sound):
+                yield start, index
+            call_ids = [part.call_id for part in message.parts if isinstance(part, ToolCall)]
+            start, open_ids = index, set(call_ids)
+            is_sound = len(open_ids) == len(call_ids) and "" not in open_ids
+        elif (result := message.result) is None:
+            is_sound = is_sound and not open_ids
+        elif result.call_id in open_ids:
+            open_ids.remove(result.call_id)
+        else:
+            is_sound = False
+    if start is not None and (open_ids or not is_sound):
+        yield start, len(messages)
+
+
 def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_matters: bool) -> list[Finding]:
     call_ids = [call.call_id for call in messages[start].calls()]
-    answers = [result.call_id if (result := message.result) else None for message in messages[start + 1 : end]]
-    if _is_sound(call_ids, answers):
-        return []
     findings: list[Finding] = []
     calls = Counter(call_ids)
     line = messages[start].line
@@ -136,14 +139,6 @@ def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_
     rule = "unfinished-call" if at_end else "call-without-result"
     findings += [Finding(line, rule, f"call {call_id} has no result") for call_id in missing]
     return findings
-
-
-def _is_sound(call_ids: list[str], answers: list[str | None]) -> bool:
-    """Return whether each call has one answer, right behind it; the common case, told at once."""
-    ids = set(call_ids)
-    if len(ids) < len(call_ids) or "" in ids:
-        return False
-    return ids == set(answers[: len(ids)]) and all(answer is None for answer in answers[len(ids) :])
 
 
 def _orphan(message: Message) -> Finding:

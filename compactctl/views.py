@@ -37,7 +37,7 @@ from compactctl.plan import Plan, Spill
 from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
-from compactctl.turns import count_rounds
+from compactctl.turns import Pairs, pairs
 
 FORECAST_LIMITS_BYTES = (20_000, 10_000)
 """The lower limits that `inspect` tells the effect of, besides the one that is set."""
@@ -52,6 +52,7 @@ class Sized(Struct, frozen=True):
     transcript: Transcript
     estimator: Estimator
     measured: Measure
+    paired: Pairs
 
     def tokens_after(self, messages: tuple[Message, ...]) -> int:
         """Return the tokens once these messages are the context, by the contract's rule for Layer 1."""
@@ -71,7 +72,7 @@ def size(session: Session, transcript: Transcript, options: Options) -> Sized:
         anchored=options.anchored,
         stale_until_line=session.stale_until_line,
     )
-    return Sized(transcript, estimator, measured)
+    return Sized(transcript, estimator, measured, pairs(transcript.messages))
 
 
 WHAT_NO_FILE_SHOWS = (
@@ -93,8 +94,8 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
         modified=_iso(session.snapshot.modified_ns) if session.snapshot else None,
         model=transcript.model,
         messages=len(transcript.messages),
-        rounds=count_rounds(transcript.messages),
-        tool_results=sum(message.result is not None for message in transcript.messages),
+        rounds=len(sized.paired.rounds),
+        tool_results=len(sized.paired.results),
         bytes=Bytes(session.document.size_bytes, session.document.size_bytes),
         tokens=Tokens(
             estimator=sized.estimator.name,
@@ -149,7 +150,7 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
         context_bytes_by_kind=dict(transcript.context_bytes_by_kind),
         results_in_file=len(transcript.results),
         biggest_results=_biggest(transcript, options.settings.layer1),
-        would_spill=_would_spill(transcript.messages, options.settings),
+        would_spill=_would_spill(sized.paired, options.settings),
         compactions=tuple(CompactionNote(c.line, c.tokens_before, c.trigger) for c in transcript.compactions),
         side_runs=tuple(
             SideRunNote(run.agent, run.messages, run.usage.total_tokens if run.usage else None)
@@ -179,10 +180,12 @@ def _biggest(transcript: Transcript, limits: Layer1) -> tuple[BigResult, ...]:
     )
 
 
-def nothing_spilled(note: Layer1Note, transcript: Transcript, plan: Plan, settings: Settings) -> Layer1Note:
+def nothing_spilled(note: Layer1Note, sized: Sized, plan: Plan, settings: Settings) -> Layer1Note:
     """Return a note that also says why nothing is spilled: the biggest results of the file and what keeps each of
     them, and what lower limits would do."""
     limit = settings.layer1.single_limit_bytes
+    keeps = sorted(plan.keeps, key=lambda keep: (-keep.result.size_bytes, keep.line))[:BIGGEST_RESULTS]
+    seen = [result for result in sized.transcript.results if result.outside]
     kept = [
         BigResult(
             line=keep.line,
@@ -191,25 +194,22 @@ def nothing_spilled(note: Layer1Note, transcript: Transcript, plan: Plan, settin
             in_context=True,
             why=f"under the limit of {limit:,}" if keep.reason == KEPT_UNDER_LIMITS else keep.reason,
         )
-        for keep in plan.keeps
+        for keep in keeps
     ]
     outside = [
-        BigResult(line=seen.line, bytes=seen.size_bytes, tool=seen.name, in_context=False, why=seen.outside)
-        for seen in transcript.results
-        if seen.outside
+        BigResult(line=result.line, bytes=result.size_bytes, tool=result.name, in_context=False, why=result.outside)
+        for result in sorted(seen, key=lambda result: (-result.size_bytes, result.line))[:BIGGEST_RESULTS]
     ]
     biggest = sorted([*kept, *outside], key=lambda big: (-big.bytes, big.line))[:BIGGEST_RESULTS]
-    return msgspec.structs.replace(
-        note, biggest=tuple(biggest), would_spill=_would_spill(transcript.messages, settings)
-    )
+    return msgspec.structs.replace(note, biggest=tuple(biggest), would_spill=_would_spill(sized.paired, settings))
 
 
-def _would_spill(messages: tuple[Message, ...], settings: Settings) -> tuple[WouldSpill, ...]:
+def _would_spill(paired: Pairs, settings: Settings) -> tuple[WouldSpill, ...]:
     layer1 = settings.layer1
     limits = list(dict.fromkeys([layer1.single_limit_bytes, *FORECAST_LIMITS_BYTES]))
     return tuple(
         WouldSpill(limit, found.results, found.size_bytes, _tokens_saved(found, settings))
-        for limit, found in zip(limits, forecasts(messages, layer1, limits), strict=True)
+        for limit, found in zip(limits, forecasts(paired, layer1, limits), strict=True)
     )
 
 

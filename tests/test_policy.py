@@ -5,6 +5,7 @@ import pytest
 from compactctl.policy import Decided, Target, Texts, forecasts, make_plan
 from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
+from compactctl.turns import pairs
 from tests.builders.messages import answer, result, user
 
 
@@ -121,7 +122,7 @@ def test_the_forecast_tells_from_sizes_what_a_plan_would_do(single):
     messages = [answer("a", "b", "c"), result("a", 60_000), result("b", 900), result("c", 800), answer("d")]
     messages += [result("d", 700), result("e", 5_000, is_preview=True)]
     made = plan(messages, single=single, round_=1_000, head_bytes=10, reminder="{path}")
-    [told] = forecasts(tuple(messages), Layer1(round_limit_bytes=1_000), [single])
+    [told] = forecasts(pairs(messages), Layer1(round_limit_bytes=1_000), [single])
     assert told.results == len(made.spills) > 0
     assert told.size_bytes == sum(spill.result.size_bytes for spill in made.spills)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from compactctl.turns import exchanges, pair, pairing_findings, rounds
+from compactctl.turns import pair, pairing_findings, rounds
 from tests.builders.messages import answer, result, user
 
 
@@ -9,19 +9,6 @@ def found(messages, *, order_matters=True):
     index_by_line = {message.line: index for index, message in enumerate(messages)}
     findings = pairing_findings(messages, order_matters=order_matters)
     return [(finding.rule, index_by_line[finding.line]) for finding in findings]
-
-
-@pytest.mark.parametrize(
-    "messages, bounds",
-    [
-        ([], []),
-        ([user()], []),
-        ([user(), answer(), user(), answer("a"), result("a")], [(1, 3), (3, 5)]),
-        ([answer(), answer()], [(0, 1), (1, 2)]),
-    ],
-)
-def test_an_exchange_is_an_answer_and_all_up_to_the_next(messages, bounds):
-    assert exchanges(messages) == bounds
 
 
 @pytest.mark.parametrize(

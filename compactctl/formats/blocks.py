@@ -155,7 +155,7 @@ def read_content(content: Content | UsualContent, place: Place, names: Mapping[s
     return [] if content is None else [Opaque(place, "content", len(msgspec.json.encode(content)))]
 
 
-def read_result(content: Content, place: Place, call_id: str, *, name: str = "", is_error: bool = False) -> ToolResult:
+def read_result(content: Content, place: Place, call_id: str, name: str = "", is_error: bool = False) -> ToolResult:
     """Return the result whose text is the content at `place`: a string, or blocks joined by one newline each."""
     if content is None:
         return ToolResult(place, call_id, 0, name, is_error)
@@ -215,36 +215,33 @@ def _read_raw(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str
 
 
 def _read_block(block: _Said, place: Place, keys: Route, parts: list[Part], names: Mapping[str, str]) -> None:
-    """Add what a block says; it stands where `keys` lead to from `place`."""
-    match block:
-        case _Text(text=text):
-            if text:
-                parts.append(Text(place.at(*keys, "text"), utf8_size(text)))
-        case _ToolUse():
-            where = place.at(*keys, "input") if len(block.input) else place.at(*keys)
-            parts.append(ToolCall(where, intern(block.id or ""), intern(block.name or ""), argument_bytes(block.input)))
-        case _ToolCall():
-            where = place.at(*keys, "arguments") if len(block.arguments) else place.at(*keys)
-            call_id, name = intern(block.id or ""), intern(block.name or "")
-            parts.append(ToolCall(where, call_id, name, argument_bytes(block.arguments)))
-        case _ToolResult():
-            where = place.at(*keys) if block.content is None else place.at(*keys, "content")
-            call_id, is_error = intern(block.tool_use_id or ""), block.is_error is True
-            name = names.get(call_id, "")
-            parts.append(read_result(block.content, where, call_id, name=name, is_error=is_error))
-        case _Thinking():
-            if block.thinking and not block.redacted:
-                parts.append(Reasoning(place.at(*keys, "thinking"), utf8_size(block.thinking)))
-            elif block.signature:
-                parts.append(Reasoning(place.at(*keys, "signature"), 0, len(block.signature)))
-            elif block.thinkingSignature:
-                parts.append(Reasoning(place.at(*keys, "thinkingSignature"), 0, len(block.thinkingSignature)))
-        case _RedactedThinking(data=data):
-            if data:
-                parts.append(Reasoning(place.at(*keys, "data"), 0, len(data)))
-        case _Refusal(refusal=refusal):
-            if refusal:
-                parts.append(Text(place.at(*keys, "refusal"), utf8_size(refusal)))
+    """Add what a block says; it stands where `keys` lead to from `place`. The commonest kinds are looked for first."""
+    if isinstance(block, _ToolResult):
+        where = place.at(*keys) if block.content is None else place.at(*keys, "content")
+        call_id = intern(block.tool_use_id or "")
+        parts.append(read_result(block.content, where, call_id, names.get(call_id, ""), block.is_error is True))
+    elif isinstance(block, _ToolUse):
+        where = place.at(*keys, "input") if len(block.input) else place.at(*keys)
+        parts.append(ToolCall(where, intern(block.id or ""), intern(block.name or ""), argument_bytes(block.input)))
+    elif isinstance(block, _Text):
+        if block.text:
+            parts.append(Text(place.at(*keys, "text"), utf8_size(block.text)))
+    elif isinstance(block, _Thinking):
+        if block.thinking and not block.redacted:
+            parts.append(Reasoning(place.at(*keys, "thinking"), utf8_size(block.thinking)))
+        elif block.signature:
+            parts.append(Reasoning(place.at(*keys, "signature"), 0, len(block.signature)))
+        elif block.thinkingSignature:
+            parts.append(Reasoning(place.at(*keys, "thinkingSignature"), 0, len(block.thinkingSignature)))
+    elif isinstance(block, _RedactedThinking):
+        if block.data:
+            parts.append(Reasoning(place.at(*keys, "data"), 0, len(block.data)))
+    elif isinstance(block, _ToolCall):
+        where = place.at(*keys, "arguments") if len(block.arguments) else place.at(*keys)
+        call_id, name = intern(block.id or ""), intern(block.name or "")
+        parts.append(ToolCall(where, call_id, name, argument_bytes(block.arguments)))
+    elif block.refusal:
+        parts.append(Text(place.at(*keys, "refusal"), utf8_size(block.refusal)))
 
 
 def argument_bytes(arguments: Raw) -> int:

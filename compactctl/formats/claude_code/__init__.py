@@ -99,7 +99,7 @@ class ClaudeCode:
     def read(self, document: Document) -> Sequence[Transcript]:
         """Return the one session in the document: the main conversation, or the subagent's whose file it is."""
         lines = Lines(document)
-        return [_transcript(lines)] if lines.known else []
+        return [_transcript(lines)] if lines.is_known else []
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where results stand, and slim the display's copies."""

@@ -150,8 +150,8 @@ class Lines:
         self.session_id: str | None = None
         self.version: str | None = None
         self.cwd: str | None = None
-        self.known = 0
-        """How many records are of a known type."""
+        self.is_known = False
+        """Whether any record is of a known type."""
         self.bytes: dict[str, int] = dict.fromkeys(KINDS, 0)
         self._names: dict[str, str] = {}
         self._strangers: dict[str, tuple[int, int]] = {}
@@ -214,7 +214,7 @@ class Lines:
             self._stranger(f"of type {kind}" if kind else "without a type", record.line)
             self._pass_through(record, line)
             return
-        self.known += 1
+        self.is_known = True
 
     def _stranger(self, kind: str, line: int) -> None:
         first, count = self._strangers.get(kind, (line, 0))
@@ -227,7 +227,7 @@ class Lines:
         if message is None:
             self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
             message = LookedInto()
-        elif isinstance(message, LookedInto) and message.is_plain:
+        elif message.is_plain:
             route = _MESSAGE
         parts = read_content(message.content, Place(record.index, route), self._names)
         if len(line.toolUseResult):

@@ -4,7 +4,7 @@ Nearly all lines are decoded in one go, message and all. The few that are odd (o
 tools; a message of another shape) are decoded again, their message apart, so that no line is lost to an odd field.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -56,6 +56,8 @@ class Message(Struct, gc=False):
     id: str | None = None
     content: UsualContent = None
     usage: Usage | None = None
+
+    is_plain: ClassVar[bool] = False
 
 
 class UsualLine(_Fields, gc=False):
