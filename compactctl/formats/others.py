@@ -25,7 +25,7 @@ def _text(value: Any) -> str:
 
 
 def _has(record: Object, *keys: str) -> bool:
-    return all(key in record for key in keys)
+    return record.keys() >= set(keys)
 
 
 def _list(value: Any) -> list[Any]:

@@ -230,9 +230,11 @@ class Lines:
         elif message.is_plain:
             route = _MESSAGE
         parts = read_content(message.content, Place(record.index, route), self._names)
+        results = self._tally(parts)
         if len(line.toolUseResult):
-            parts = self._with_copy(parts, line.toolUseResult, record.index)
-        self._tally(parts)
+            self.bytes["copies"] += len(line.toolUseResult)
+            if results == 1:
+                parts = _with_copy(parts, line.toolUseResult, record.index)
         if line.type == "assistant":
             node = self._answer(record, line, message, tuple(parts))
         else:
@@ -243,16 +245,6 @@ class Lines:
             self._envelope(line)
         if self._add(node) and not node.is_side:
             self._last_talk = node
-
-    def _with_copy(self, parts: list[Part], raw: Raw, index: int) -> list[Part]:
-        """Return the parts with the display's copy given to the result it belongs to: the only one of the line."""
-        self.bytes["copies"] += len(raw)
-        copies = (Copy(Place(index, ("toolUseResult",)), len(raw)),)
-        if len(parts) == 1 and isinstance(parts[0], ToolResult):
-            return [replace(parts[0], copies=copies)]
-        if sum(isinstance(part, ToolResult) for part in parts) != 1:
-            return parts
-        return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
 
     def _answer(
         self, record: Record[Line], line: Line, message: shapes.Message | LookedInto, parts: tuple[Part, ...]
@@ -392,11 +384,13 @@ class Lines:
             self.targets[uuid] = self._last_talk if parent is UNSET else None
         self._last_uuid = uuid
 
-    def _tally(self, parts: Iterable[Part]) -> None:
-        """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""
+    def _tally(self, parts: Iterable[Part]) -> int:
+        """Add up the bytes of a line's parts, learn the names of the tools that it calls, and count its results."""
         tally = self.bytes
+        results = 0
         for part in parts:
             if isinstance(part, ToolResult):
+                results += 1
                 tally["results"] += part.size_bytes
                 for media in part.media:
                     tally["media"] += media.size_bytes
@@ -409,3 +403,10 @@ class Lines:
                 tally["reasoning"] += part.size_bytes + part.sealed_bytes
             elif isinstance(part, Media):
                 tally["media"] += part.size_bytes
+        return results
+
+
+def _with_copy(parts: list[Part], raw: Raw, index: int) -> list[Part]:
+    """Return the parts with the display's copy given to the only result among them."""
+    copies = (Copy(Place(index, ("toolUseResult",)), len(raw)),)
+    return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
