@@ -160,13 +160,11 @@ class Lines:
         self._last_marks = PLAIN
         for record in document.records(LINE):
             self._read(record)
+        self.names_parents = any(isinstance(node.parent, str) for node in self.nodes if node.is_talk)
+        """Whether any line of talk names its parent."""
         self._record_count = len(document)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
-
-    def name_parents(self) -> bool:
-        """Return whether any line of talk names its parent."""
-        return any(isinstance(node.parent, str) for node in self.nodes if node.is_talk)
 
     def forget_tree(self) -> None:
         """Give up the nodes and what uuids lead to."""

@@ -66,7 +66,7 @@ class _Tree:
 
     def __init__(self, lines: Lines, own: Sequence[Node]) -> None:
         self._lines = lines
-        self._names_parents = lines.name_parents()
+        self._names_parents = lines.names_parents
         self._targets = lines.targets
         self._own = own
         self.findings: list[Finding] = []
