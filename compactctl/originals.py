@@ -126,7 +126,10 @@ def restored(
             yield from source.windows(0, source.size_bytes)
             return
         kept = [read(files.enter_context(store.reading(str(path))), str(path))[1] for path in (values, copies) if path]
-        lines_of_history = files.enter_context(history.open("rb")) if history else None
+        lines_of_history = files.enter_context(store.reading(str(history))) if history else None
         stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
         splices = (Splice(row.offset, row.offset + row.length, row.original(lines_of_history)) for row in stretches)
-        yield from result.edited(splices, until=written_bytes)
+        try:
+            yield from result.edited(splices, until=written_bytes)
+        except (EOFError, OSError, OverflowError, MemoryError, ValueError) as error:  # wrong offsets, no base64
+            raise NoReceipt(f"{values}: damaged: {error}") from None

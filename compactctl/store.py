@@ -116,6 +116,11 @@ def own_paths(session: Path) -> Paths:
     return Paths(session, session.with_name(base + REPORT), session.with_name(base))
 
 
+def is_plain_name(name: str) -> bool:
+    """Return whether this is the name of something in a folder, and not a path to elsewhere."""
+    return Path(name).name == name != ".." and "\0" not in name
+
+
 def is_output_name(name: str) -> bool:
     """Return whether a name is one that compaction gives a session written beside its source."""
     return stem(name).endswith(COMPACTED)
@@ -525,7 +530,7 @@ def _plain_bytes(path: Path) -> bytes | None:
 
 def spill_is_whole(folder: Path, name: str, digest: str) -> bool:
     """Return whether a spill file is there, is a plain file, and has this sha256."""
-    if Path(name).name != name or "\0" in name:
+    if not is_plain_name(name):
         return False
     data = _plain_bytes(folder / name)
     return data is not None and sha256(data).hexdigest() == digest

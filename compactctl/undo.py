@@ -55,6 +55,9 @@ def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, ..
         beside = [path if os.path.exists(path) else None for path in (paths.copies, paths.history)]
         return None, paths.originals, *beside
     kept = receipt.backup, receipt.originals, receipt.copies, receipt.history
+    for note in kept[1:]:
+        if note is not None and not store.is_plain_name(note.name):
+            raise NoReceipt(f"{paths.report}: it names {note.name}, which is not in {paths.folder}")
     return tuple(paths.folder / note.name if note else None for note in kept)
 
 

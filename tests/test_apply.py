@@ -392,3 +392,40 @@ def test_a_packed_session_is_read_and_its_result_is_plain(tmp_path, write_sessio
     assert (tmp_path / "p.restored.jsonl").read_bytes() == plain
     packed.write_bytes(packed.read_bytes()[:-20])
     assert only(run.inspect([str(packed)], Options())).error.code == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"offset": 10**12},
+        {"offset": -5},
+        {"offset": 10**30},
+        {"length": 10**15},
+        {"length": -3},
+        {"base64": "A"},
+        {"base64": "é"},
+        {"history": 0, "moved": 5},
+        {"raw": "another text"},
+    ],
+)
+def test_originals_that_were_changed_give_nothing_back(tmp_path, write_session, wrong):
+    output = spill(write_session(big_chat())).output.session
+    kept = tmp_path / "s.compacted/originals.jsonl"
+    rows = [json.loads(row) for row in kept.read_text().splitlines()]
+    kept.write_text(
+        "".join(json.dumps({**row, **wrong} if index == 1 else row) + "\n" for index, row in enumerate(rows))
+    )
+    assert only(run.restore([output], APPLY)).exit_code in (3, 7)
+    assert only(run.verify([output], Options())).exit_code in (1, 3)
+    assert not (tmp_path / "s.restored.jsonl").exists()
+
+
+@pytest.mark.parametrize("note", ["originals", "copies", "history"])
+@pytest.mark.parametrize("name", ["../s.jsonl", "/etc/passwd", "..", "/dev/zero"])
+def test_a_receipt_that_names_files_elsewhere_is_not_followed(tmp_path, write_session, note, name):
+    output = spill(write_session(big_chat())).output.session
+    report = tmp_path / "s.compacted.report.json"
+    report.write_text(json.dumps({**json.loads(report.read_text()), note: {"name": name, "bytes": 1, "sha256": ""}}))
+    for command in (run.restore, run.verify):
+        outcome = only(command([output], APPLY))
+        assert (outcome.exit_code, outcome.error.code) == (3, "no_receipt")
