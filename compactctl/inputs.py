@@ -94,9 +94,7 @@ class _Finder:
         if len(found) > 1:
             named = ", ".join(found[:MOST_NAMED])
             more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-            raise UsageError(
-                f"{given} is how {len(found)} session ids start; write more, or a path: {named}{more}"
-            )
+            raise UsageError(f"{given} is how {len(found)} session ids start; write more, or a path: {named}{more}")
         if found:
             self.notes.append(f"{given} is {found[0]}")
             return found
