@@ -50,6 +50,11 @@ def _receipts(paths: store.Paths) -> Iterator[Receipt]:
             yield receipt
 
 
+def newest(paths: store.Paths) -> Receipt | None:
+    """Return the newest receipt that speaks of a session of this name, whatever its bytes are now."""
+    return next((receipt for receipt in _receipts(paths) if receipt.output.name == paths.session.name), None)
+
+
 def is_output(path: Path) -> bool:
     """Return whether a file stands where compaction wrote one, by the receipts beside it (its bytes are not read)."""
     paths = store.own_paths(path)

@@ -87,13 +87,23 @@ def _kept(path: str) -> Iterator[Kept]:
 def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
     """Return source and output as the originals file names them: a run that was killed may have left no receipt."""
     if not os.path.exists(paths.originals):
-        raise NoReceipt(f"{paths.session}: not a compacted session: no receipt or originals in {paths.folder}")
+        raise _without_originals(paths)
     with store.reading(str(paths.originals)) as rows:
         header, _ = originals.read(rows, str(paths.originals))
     if header.output.name != paths.session.name:
         made = paths.session.with_name(header.output.name)
         raise NoReceipt(f"{paths.session}: not a compacted session; what was made of it is {made}")
     return header.source, header.output
+
+
+def _without_originals(paths: store.Paths) -> NoReceipt | NotRestorable:
+    """Return why a session can't be undone that no receipt fits: it never was compacted, or it was changed since."""
+    receipt = generations.newest(paths)
+    if receipt is None:
+        return NoReceipt(f"{paths.session}: not a compacted session: no receipt or originals in {paths.folder}")
+    changed = f"{paths.session}: its first {receipt.output.bytes:,} bytes are not what compactctl wrote"
+    kept = f"; its original is kept whole in {paths.folder / receipt.backup.name}" if receipt.backup else ""
+    return NotRestorable(f"{changed}, so nothing can be undone{kept}")
 
 
 # restore -----------------------------------------------------------------------------------------

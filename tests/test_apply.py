@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import stat
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from compactctl import run
 from compactctl.errors import OutputCollision
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
+from tests.builders import codex
 from tests.builders.big_chat import big_chat, call, text
 
 APPLY = Options(apply=True)
@@ -429,3 +431,16 @@ def test_a_receipt_that_names_files_elsewhere_is_not_followed(tmp_path, write_se
     for command in (run.restore, run.verify):
         outcome = only(command([output], APPLY))
         assert (outcome.exit_code, outcome.error.code) == (3, "no_receipt")
+
+
+def test_a_result_that_lost_its_text_since_is_no_bug(tmp_path, write_session):
+    output = Path(spill(write_session(codex_records())).output.session)
+    rows = [json.loads(row) for row in output.read_text().splitlines()]
+    changed = [row for row in rows if row["payload"].pop("output", None)]
+    output.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert (len(changed), only(run.spill([str(output)], APPLY)).exit_code) == (1, 0)
+
+
+def codex_records():
+    items = codex.user("Go."), codex.call("c1"), codex.output("c1", text(60_000))
+    return [codex.meta(), *map(codex.said, items)]

@@ -129,6 +129,15 @@ def test_restoring_beside_keeps_the_session_and_what_was_appended(tmp_path, writ
     assert grown.endswith((tmp_path / "s.appended.jsonl").read_bytes())
 
 
+def test_a_session_that_was_rewritten_since_says_where_its_original_is(tmp_path, write_session):
+    path = write_session(big_chat())
+    spill(path, Options(apply=True, place="in place"))
+    path.write_bytes(b'{"role":"user","content":"Another."}\n' + path.read_bytes())
+    outcome = restore(path, Options(apply=True, place="in place"))
+    assert (outcome.exit_code, outcome.error.code) == (7, "not_restorable")
+    assert outcome.error.message.endswith(f"its original is kept whole in {tmp_path}/s.compacted/original.1.jsonl.zst")
+
+
 def test_a_session_held_open_by_another_process_is_refused(tmp_path, write_session):
     path = write_session(big_chat())
     source = path.read_bytes()

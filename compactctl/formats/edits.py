@@ -22,8 +22,11 @@ _NOTE = re.compile(rb'"\[\d+ bytes, saved by compactctl to ')
 
 
 def result_text(document: Document, result: ToolResult) -> str:
-    """Return the text of a result."""
-    return text_in(document.value(result.place))
+    """Return the text of a result; none where the record lacks the field that would hold it."""
+    try:
+        return text_in(document.value(result.place))
+    except KeyError:
+        return ""
 
 
 def text_in(content: Any) -> str:
