@@ -8,7 +8,7 @@ model could take more (formats: 1.2), unless its name says `[1m]`.
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -163,7 +163,7 @@ class Table(Struct, frozen=True):
 @cache
 def table() -> Table:
     """Return the table that the package ships."""
-    raw = resources.files("compactctl").joinpath("data", "windows.json").read_bytes()
+    raw = Path(__file__).with_name("data").joinpath("windows.json").read_bytes()
     return msgspec.json.decode(raw, type=Table)
 
 
