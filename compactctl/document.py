@@ -226,8 +226,7 @@ class Document:
 
     def raw(self, record: int) -> bytes:
         """Return a record's bytes as they stand in the file."""
-        self._source.seek(self._starts[record])
-        return self._source.read(self._ends[record] - self._starts[record])
+        return self._read(self._starts[record], self._ends[record])
 
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
@@ -353,17 +352,21 @@ class Document:
     def windows(self, start: int, end: int) -> Iterator[bytes]:
         """Yield these bytes of the file in pieces of bounded size."""
         while start < end:
-            self._source.seek(start)
-            window = self._source.read(min(COPY_BYTES, end - start))
-            if not window:
-                raise EOFError("the file got shorter while it was read")
+            window = self._read(start, min(start + COPY_BYTES, end))
             start += len(window)
             yield window
 
     def slice(self, start: int, end: int) -> bytes:
-        """Return these bytes of the file."""
+        """Return these bytes of the file, as many of them as there are."""
+        return self._read(start, min(end, self.size_bytes))
+
+    def _read(self, start: int, end: int) -> bytes:
+        """Return these bytes. Raises EOFError where the file got shorter since it was opened."""
         self._source.seek(start)
-        return self._source.read(end - start)
+        read = self._source.read(end - start)
+        if len(read) < end - start:
+            raise EOFError("the file got shorter while it was read")
+        return read
 
 
 def _record_of(edit: Replace) -> int:
