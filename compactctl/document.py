@@ -13,6 +13,7 @@ import json
 import math
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
@@ -219,6 +220,11 @@ class Document:
     def line(self, record: int) -> int:
         """Return the line (from 1) that a record stands on."""
         return self._lines[record]
+
+    def record_at(self, line: int) -> int | None:
+        """Return the first record that stands on a line (from 1); None where no reader accepts what is there."""
+        record = bisect_left(self._lines, line)
+        return record if record < len(self._lines) and self._lines[record] == line else None
 
     def offset(self, record: int) -> int:
         """Return where a record starts, in bytes from the start of the file."""

@@ -1,6 +1,7 @@
-"""The rules that reading a session can find broken, in one table.
+"""The rules that a session can break: one table of ids, groups and severities.
 
-Rule names are final from the first release; messages may get better.
+Ids are final from the first release; messages may get better. What each rule means, with an example and a way to
+mend it, is in `rules`, which nothing but its own command and the reports that carry help has to load.
 """
 
 from collections.abc import Iterable
@@ -9,62 +10,83 @@ from typing import Literal
 from msgspec import Struct
 
 Severity = Literal["error", "warning", "note"]
+Group = Literal["reading", "resume", "size", "usage", "loss", "secrets", "gates"]
 
-RULES: dict[str, Severity] = {
-    "unreadable-line": "error",
-    "glued-records": "error",
-    "nul-run": "error",
-    "torn-tail": "error",
-    "result-without-call": "error",
-    "call-without-result": "error",
-    "duplicate-result": "error",
-    "bad-call-id": "error",
-    "parent-cycle": "error",
-    "missing-spill": "error",
-    "empty-session": "error",
-    "invalid-utf8": "warning",
-    "lone-surrogate": "warning",
-    "dangling-parent": "warning",
-    "stale-usage": "warning",
-    "blank-summary": "warning",
-    "unfinished-call": "warning",
-    "result-out-of-place": "warning",
-    "no-final-newline": "note",
-    "unknown-record": "note",
-    "replayed-records": "note",
-    "no-usage": "note",
-    "byte-order-mark": "note",
-    "non-json-number": "note",
+BY_GROUP: dict[Group, dict[str, Severity]] = {
+    "reading": {
+        "unreadable-line": "error",
+        "glued-records": "error",
+        "nul-run": "error",
+        "torn-tail": "error",
+        "empty-session": "error",
+        "empty-file": "warning",
+        "invalid-utf8": "warning",
+        "lone-surrogate": "warning",
+        "no-final-newline": "note",
+        "unknown-record": "note",
+        "replayed-records": "note",
+        "byte-order-mark": "note",
+        "non-json-number": "note",
+    },
+    "resume": {
+        "result-without-call": "error",
+        "call-without-result": "error",
+        "duplicate-result": "error",
+        "bad-call-id": "error",
+        "parent-cycle": "error",
+        "missing-spill": "error",
+        "missing-header": "error",
+        "missing-ordinal": "error",
+        "ignored-compaction": "error",
+        "edited-reasoning": "error",
+        "dangling-parent": "warning",
+        "blank-summary": "warning",
+        "unfinished-call": "warning",
+        "result-out-of-place": "warning",
+        "refused-role": "warning",
+        "empty-content": "warning",
+        "hollow-reasoning": "warning",
+        "unreachable-output": "note",
+    },
+    "size": {
+        "over-window": "error",
+        "over-threshold": "warning",
+        "large-result": "warning",
+        "large-round": "warning",
+        "large-request": "warning",
+        "large-image": "warning",
+        "too-many-images": "warning",
+        "heavy-results": "note",
+    },
+    "usage": {
+        "stale-usage": "warning",
+        "impossible-usage": "warning",
+        "falling-usage": "note",
+        "placeholder-output": "note",
+        "repeated-usage": "note",
+        "no-usage": "note",
+        "estimator-error": "note",
+    },
+    "loss": {},
+    "secrets": {
+        "secret": "error",
+        "possible-secret": "warning",
+    },
+    "gates": {
+        "max-tokens": "error",
+        "max-context": "error",
+        "max-compactions": "error",
+        "max-result-bytes": "error",
+        "max-estimator-error": "error",
+    },
 }
+"""Every rule and its severity, by what it is about. A gate is broken where its option says so, and nowhere else."""
+
+RULES: dict[str, Severity] = {rule: severity for rules in BY_GROUP.values() for rule, severity in rules.items()}
 """Every rule and its severity."""
 
-MEANINGS: dict[str, str] = {
-    "unreadable-line": "no JSON reader accepts the line; it is kept as it is and never edited",
-    "glued-records": "several records on one line, or one with something behind it",
-    "nul-run": "zero bytes, as a crash leaves them",
-    "torn-tail": "the last line is cut off; it never stays at the end of an output",
-    "result-without-call": "a tool result whose call is not in its exchange",
-    "call-without-result": "a tool call that nothing answers, though the session went on",
-    "duplicate-result": "a second result for one call",
-    "bad-call-id": "a call or a result without an id",
-    "parent-cycle": "records that are each other's ancestors",
-    "missing-spill": "a spilled file that is not there, or not as it was written",
-    "empty-session": "recognised, but no message is in context",
-    "invalid-utf8": "bytes that are not UTF-8",
-    "lone-surrogate": "half of a surrogate pair, which providers refuse",
-    "dangling-parent": "a record names a parent that is not in the file",
-    "stale-usage": "recorded usage that no longer says how full the context is",
-    "blank-summary": "a compaction whose summary is empty",
-    "unfinished-call": "the session ends before a tool call is answered",
-    "result-out-of-place": "another message stands between a call and its result",
-    "no-final-newline": "the last line has no newline; an output has one",
-    "unknown-record": "a kind of record that this version does not know; kept as it is",
-    "replayed-records": "records that stand in the file twice",
-    "no-usage": "no provider usage to start an estimate from",
-    "byte-order-mark": "the file starts with a byte order mark",
-    "non-json-number": "NaN, Infinity, or an integer too long to read",
-}
-"""Every rule in words."""
+GROUPS: dict[str, Group] = {rule: group for group, rules in BY_GROUP.items() for rule in rules}
+"""Every rule and its group."""
 
 
 class Finding(Struct, frozen=True, order=True):
@@ -76,6 +98,7 @@ class Finding(Struct, frozen=True, order=True):
 
     @property
     def severity(self) -> Severity:
+        """The rule's own severity, whatever the settings make of it."""
         return RULES[self.rule]
 
 

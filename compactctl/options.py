@@ -1,7 +1,10 @@
 """What a command was asked for, apart from the paths: one frozen value that every step gets."""
 
+from typing import Literal
+
 from msgspec import Struct
 
+from compactctl.findings import Severity
 from compactctl.settings import Settings
 
 
@@ -12,6 +15,28 @@ class Selection(Struct, frozen=True):
     """Globs: of a name, or of a path below the folder that was given."""
     since_ns: int | None = None
     until_ns: int | None = None
+
+
+class Audit(Struct, frozen=True, kw_only=True):
+    """What `audit` looks for, and what makes it fail."""
+
+    fail_on: Severity | Literal["never"] = "error"
+    selected: tuple[str, ...] = ()
+    """Rules and groups; where there are any, no other rule is looked at. Gates count all the same."""
+    ignored: tuple[str, ...] = ()
+    secrets: bool = True
+    max_tokens: int | None = None
+    max_context_percent: float | None = None
+    max_compactions: int | None = None
+    max_result_bytes: int | None = None
+    max_estimator_error_percent: float | None = None
+    baseline: str | None = None
+    """A file that `write_baseline` named in an earlier run: what it has does not fail again."""
+    write_baseline: str | None = None
+    changed_since: str | None = None
+    """A revision of git: only files that differ from it are looked at."""
+    written: tuple[str, ...] = ()
+    """The files that this run writes; none of them may be a session."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -52,5 +77,6 @@ class Options(Struct, frozen=True, kw_only=True):
     max_cost_usd: float | None = None
     max_input_tokens: int | None = None
     """No further request starts that would bring the batch above one of these."""
+    audit: Audit = Audit()
     allow_empty: bool = False
     debug: bool = False

@@ -234,6 +234,30 @@ class FindingNote(Struct, frozen=True):
     severity: str
     line: int | None
     message: str
+    fingerprint: str | UnsetType = UNSET
+    """(`audit`) what the finding is known by in a later run, whatever was appended since."""
+    known: bool | UnsetType = UNSET
+    """(`audit` with a baseline) whether the baseline has it, so that it does not fail again."""
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What the gates of `audit` compare."""
+
+    peak_tokens: int
+    """The largest context of any request, or the context now."""
+    context_percent: float
+    """The same in percent of the window."""
+    compactions: int
+    largest_result_bytes: int
+    """Of all results in the file, in context or not."""
+    estimator_error_percent: float | None = None
+    """The median; null where too few requests tell."""
+
+
+class AuditNote(Struct, frozen=True):
+    """What `audit` adds."""
+
+    figures: Figures
 
 
 def notes(findings: Iterable[Finding]) -> tuple[FindingNote, ...]:
@@ -271,6 +295,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     details: Details | UnsetType = UNSET
     checks: dict[str, bool] | UnsetType = UNSET
     """(`verify`, `restore`) each check by name, and whether it held."""
+    audit: AuditNote | UnsetType = UNSET
     findings: tuple[FindingNote, ...] = ()
     output: Output | None = None
     resume: ResumeNote | UnsetType = UNSET
@@ -327,6 +352,8 @@ class Tally(Struct):
     findings: Counter[str] = msgspec.field(default_factory=Counter)
     troubled: Counter[str] = msgspec.field(default_factory=Counter)
     """Sessions that have a finding of a severity."""
+    known: int = 0
+    """Findings that the baseline has."""
     forecasts: dict[int, Forecast] = msgspec.field(default_factory=dict)
     """By limit."""
 
@@ -339,6 +366,7 @@ class Tally(Struct):
         severities = [finding.severity for finding in outcome.findings]
         self.findings.update(severities)
         self.troubled.update(set(severities))
+        self.known += sum(finding.known is True for finding in outcome.findings)
         if outcome.tokens is not UNSET:
             self.tokens_before += outcome.tokens.before
             self.tokens_after += outcome.tokens.after

@@ -120,6 +120,30 @@ def compact(
     return _layer2("compact", paths, options, jobs, progress, on_outcome, approve)
 
 
+def audit(
+    paths: Sequence[str],
+    options: Options,
+    jobs: int = 1,
+    progress: Progress = _quiet,
+    on_outcome: OnOutcome | None = None,
+) -> Batch:
+    """Return what is found in each session, and whether that is bad enough to fail."""
+    from compactctl import audit as auditing  # the other commands do without its cost
+
+    auditing.wanted_rules(options.audit, options.settings)
+    found = _found(paths, options)
+    _require_no_session_written(found, options.audit.written)
+    return _batch("audit", found, _audit_one, options, jobs, progress, on_outcome)
+
+
+def _require_no_session_written(found: Inputs, written: Sequence[str]) -> None:
+    """Raise UsageError where a file that is to be written is one of those that are read."""
+    sessions = {os.path.realpath(item.path): item.path for item in found.files}
+    for path in written:
+        if os.path.realpath(path) in sessions:
+            raise UsageError(f"{path}: it is one of the sessions to be read; write the report elsewhere")
+
+
 def restore(
     paths: Sequence[str],
     options: Options,
@@ -173,6 +197,13 @@ def _inspect_one(item: Input, options: Options) -> list[Outcome]:
             made.details = views.details(session, sized, options)
             outcomes.append(made)
         return outcomes
+
+
+def _audit_one(item: Input, options: Options) -> list[Outcome]:
+    from compactctl import audit as auditing
+
+    with opened(item.path, options.format) as session:
+        return auditing.audit(session, options)
 
 
 def _estimate_one(item: Input, options: Options) -> list[Outcome]:

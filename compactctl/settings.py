@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from compactctl.errors import UsageError
+from compactctl.findings import RULES
 
 LARGEST = 10**15
 """No number that anybody means is larger, and every one up to here is exact wherever JSON is read."""
@@ -27,6 +28,8 @@ TooLong = Annotated[Literal["fold", "drop"], Meta(description="fold or drop")]
 ProviderKind = Annotated[
     Literal["extract", "openai", "anthropic", "command"], Meta(description="extract, openai, anthropic or command")
 ]
+Percent = Annotated[float, Meta(ge=0, le=1_000_000, description="a number from 0", extra={"limit": True})]
+RuleSeverity = Annotated[Literal["error", "warning", "note", "off"], Meta(description="error, warning, note or off")]
 OptionalText = Annotated[str | None, Meta(description="a text, or none")]
 Command = Annotated[tuple[str, ...] | str, Meta(description="a list of words")]
 PreviewWording = Annotated[
@@ -85,6 +88,24 @@ class WindowSettings(Struct, frozen=True):
     """None: 128,000, or 200,000 where the model or format is Anthropic's."""
 
 
+class Audit(Struct, frozen=True):
+    """From where on `audit` finds something too large, and how bad it takes each rule to be."""
+
+    request_limit_bytes: Limit = 32_000_000
+    """What one request may carry, all in context together: Anthropic's API takes 32 MB."""
+    image_limit_bytes: Limit = 5_000_000
+    """One image, decoded: Anthropic's API takes 5 MB."""
+    image_limit_count: Limit = 100
+    """Images in context: Anthropic's API takes 100 a request."""
+    heavy_results_count: Limit = 5
+    heavy_results_percent: Percent = 50.0
+    """The share of the window that so many of the largest results may take together."""
+    estimator_error_percent: Percent = 25.0
+    """How far an estimate may be from the usage that was recorded next."""
+    severity: Mapping[str, RuleSeverity] = {}
+    """By rule, where it is not the rule's own: `audit.severity.RULE`."""
+
+
 class Hooks(Struct, frozen=True):
     """Commands that run before and after each session that `summarize` or `compact` writes."""
 
@@ -112,12 +133,16 @@ class ProviderSettings(Struct, frozen=True):
 PROVIDERS = "providers"
 """The section whose tables are named by the user."""
 
+SEVERITY = "audit.severity."
+"""What stands before the name of a rule."""
+
 
 class Settings(Struct, frozen=True):
     layer1: Layer1 = Layer1()
     layer2: Layer2 = Layer2()
     estimator: EstimatorSettings = EstimatorSettings()
     window: WindowSettings = WindowSettings()
+    audit: Audit = Audit()
     hooks: Hooks = Hooks()
     providers: Mapping[str, ProviderSettings] = {}
 
@@ -131,12 +156,13 @@ def public(settings: Settings) -> Settings:
 
 
 def _types() -> dict[str, Any]:
-    """Return what each setting may be, by key, in the order of the classes above; named providers apart."""
+    """Return what each setting may be, by key, in the order of the classes above; what has names of its own apart."""
     return {
         f"{section.name}.{field.name}": field.type
         for section in msgspec.structs.fields(Settings)
         if section.name != PROVIDERS
         for field in msgspec.structs.fields(section.type)
+        if f"{section.name}.{field.name}." != SEVERITY
     }
 
 
@@ -146,6 +172,8 @@ _PROVIDER_TYPES = {field.name: field.type for field in msgspec.structs.fields(Pr
 
 def _type(key: str) -> Any:
     """Return what a setting may be; None for a key that is none."""
+    if key.startswith(SEVERITY):
+        return RuleSeverity if key.removeprefix(SEVERITY) in RULES else None
     return _PROVIDER_TYPES.get(_provider_key(key)[1]) if key.startswith(f"{PROVIDERS}.") else _TYPES.get(key)
 
 
@@ -167,6 +195,9 @@ def is_limit(key: str) -> bool:
 
 def value_of(settings: Settings, key: str) -> object:
     """Return the value of one setting."""
+    if key.startswith(SEVERITY):
+        rule = key.removeprefix(SEVERITY)
+        return settings.audit.severity.get(rule, RULES[rule])
     section, _, name = key.partition(".")
     if section == PROVIDERS:
         provider, member = _provider_key(key)
@@ -176,6 +207,9 @@ def value_of(settings: Settings, key: str) -> object:
 
 def nearest(key: str) -> str | None:
     """Return the key that was most likely meant: one that starts so, one whose last part is alike, one like it."""
+    if key.startswith(SEVERITY):
+        rules = difflib.get_close_matches(key.removeprefix(SEVERITY), RULES, n=1)
+        return f"{SEVERITY}{rules[0]}" if rules else None
     by_name = {known.rpartition(".")[2]: known for known in _TYPES}
     name = key.rpartition(".")[2]
     if key.startswith(f"{PROVIDERS}.") and "." in key.removeprefix(f"{PROVIDERS}."):
@@ -195,7 +229,7 @@ ENVIRONMENT_DOT = "__"
 
 def environment_name(key: str) -> str:
     """Return the name of the environment variable that sets this key."""
-    return ENVIRONMENT_PREFIX + key.upper().replace(".", ENVIRONMENT_DOT)
+    return ENVIRONMENT_PREFIX + key.upper().replace(".", ENVIRONMENT_DOT).replace("-", "_")
 
 
 def _meta(key: str) -> Meta:
@@ -291,8 +325,14 @@ def from_environment(environment: Mapping[str, str]) -> Layer:
             continue
         rest = name.removeprefix(ENVIRONMENT_PREFIX)
         if ENVIRONMENT_DOT in rest or _blurred(name) in blurred:
-            given.append(Given(rest.lower().replace(ENVIRONMENT_DOT, "."), text, name))
+            given.append(Given(_key(rest), text, name))
     return Layer("environment", tuple(given))
+
+
+def _key(rest: str) -> str:
+    """Return the key that the rest of a variable's name stands for. Names of rules have hyphens."""
+    key = rest.lower().replace(ENVIRONMENT_DOT, ".")
+    return SEVERITY + key.removeprefix(SEVERITY).replace("_", "-") if key.startswith(SEVERITY) else key
 
 
 def _blurred(name: str) -> str:
@@ -309,7 +349,7 @@ def flattened(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[st
             yield key, value
 
 
-_SECTIONS = frozenset({*(key.partition(".")[0] for key in _TYPES), PROVIDERS})
+_SECTIONS = frozenset({*(key.partition(".")[0] for key in _TYPES), PROVIDERS, SEVERITY.rstrip(".")})
 
 
 def _require_known(given: Given, layer: Layer) -> None:
@@ -374,6 +414,8 @@ def _with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
         if section == PROVIDERS:
             settings = _with_provider(settings, key, value)
             continue
+        if key.startswith(SEVERITY):
+            name, value = "severity", {**settings.audit.severity, key.removeprefix(SEVERITY): value}
         changed = msgspec.structs.replace(getattr(settings, section), **{name: value})
         settings = msgspec.structs.replace(settings, **{section: changed})
     return settings

@@ -2,20 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
 from compactctl.cli import options as opt
 from compactctl.cli import streams
-from compactctl.cli.groups import Asking, Finding, Listing, Reading, Setting, Showing, Shrinking, Writing
-from compactctl.errors import UsageError, WriteError
+from compactctl.cli.groups import Asking, Finding, Gating, Listing, Reading, Setting, Showing, Shrinking, Writing
+from compactctl.errors import OutputCollision, UsageError, WriteError
 
 if TYPE_CHECKING:
     from compactctl.cli.shelf import Shelf
     from compactctl.config import Config
-    from compactctl.options import Options, Selection
+    from compactctl.options import Audit, Options, Selection
     from compactctl.outcome import Batch, Outcome
     from compactctl.outputs import Printer, View
 
@@ -32,6 +32,8 @@ def execute(
     writing: Writing | None = None,
     shrinking: Shrinking | None = None,
     asking: Asking | None = None,
+    gating: Gating | None = None,
+    saves: Sequence[str] = (),
     spill_first: bool = False,
     discard_new: bool = False,
 ) -> NoReturn:
@@ -41,10 +43,12 @@ def execute(
     """
     from compactctl import outputs, run
 
-    opt.one_of(shown.output, outputs.OUTPUTS, "output")
+    known_outputs = outputs.OUTPUTS if gating is None else outputs.AUDIT_OUTPUTS
+    opt.one_of(shown.output, known_outputs, "output")
     opt.one_of(shown.color, opt.COLORS, "--color")
     sessions_at_once = opt.jobs(finding.jobs)
     config = load_config(setting) if setting else None
+    saved = [Saved.of(text, known_outputs) for text in saves]
     options = _options(
         finding,
         reading or Reading(),
@@ -53,12 +57,15 @@ def execute(
         shrinking or Shrinking(),
         shown,
         asking or Asking(),
+        _audit(gating or Gating(), saved),
         spill_first=spill_first,
         discard_new=discard_new,
     )
     view = _view(command, listing, shown)
     output = outputs.load(shown.output)
-    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown)
+    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown, saved)
+    for each in saved:
+        each.start(command, view)
     work: Callable[..., Batch] = getattr(run, command)
     try:
         printed.progress.begin()
@@ -114,25 +121,37 @@ ERRORS_SAID = 20
 class _Printed:
     """One batch on its way to the two streams: each outcome as it comes, the rest at the end."""
 
-    def __init__(self, printer: "Printer", encoding: str | None, shelf: "Shelf | None", shown: Showing) -> None:
+    def __init__(
+        self,
+        printer: "Printer",
+        encoding: str | None,
+        shelf: "Shelf | None",
+        shown: Showing,
+        saved: "Sequence[Saved]",
+    ) -> None:
         self.progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
         self._printer = printer
         self._encoding = encoding
         self._shelf = shelf
         self._shown = shown
+        self._saved = saved
         self._failed = 0
 
     def outcome(self, outcome: "Outcome") -> None:
         """Take an outcome: an error is said at once, and it is printed unless it has to wait."""
         if outcome.status == "failed":
             self._say_error(outcome)
+        for saved in self._saved:
+            saved.outcome(outcome)
         if self._shelf is None:
             self._print(self._printer.outcome(outcome))
         else:
             self._shelf.add(outcome)
 
     def end(self, batch: "Batch") -> None:
-        """Print what had to wait, and the totals."""
+        """Print what had to wait, and the totals; write the files that were asked for."""
+        for saved in self._saved:
+            saved.end(batch)
         for outcome in self._shelf or ():
             self._print(self._printer.outcome(outcome))
         self._print(self._printer.end(batch))
@@ -174,6 +193,49 @@ class _Printed:
             streams.say(f"not a session: {visible(path)}")
 
 
+class Saved:
+    """A report on its way to a file: what it will hold is kept, and written whole at the end."""
+
+    def __init__(self, kind: str, path: str) -> None:
+        self.kind = kind
+        self.path = path
+        self._pieces: list[bytes] = []
+
+    @classmethod
+    def of(cls, text: str, kinds: Mapping[str, str]) -> "Saved":
+        """Return what `--save KIND=PATH` asks for. Raises UsageError where it is no such thing."""
+        kind, equals, path = text.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--save {text}: write KIND=PATH, e.g. json=audit.json")
+        return cls(opt.one_of(kind, kinds, "output"), path)
+
+    def start(self, command: str, view: "View") -> None:
+        """Begin the report of one run: no terminal reads it, so it has no colour and all the names whole."""
+        from dataclasses import replace
+
+        from compactctl import outputs
+
+        output = outputs.load(self.kind)
+        self._encoding = output.ENCODING or "utf-8"
+        self._printer = output.printer(command, replace(view, color=False, terminal=False))
+
+    def outcome(self, outcome: "Outcome") -> None:
+        self._add(self._printer.outcome(outcome))
+
+    def end(self, batch: "Batch") -> None:
+        """Write the file. Raises WriteError."""
+        from pathlib import Path
+
+        from compactctl import store
+
+        self._add(self._printer.end(batch))
+        store.write_whole(Path(self.path), self._pieces)
+
+    def _add(self, text: str) -> None:
+        if text:
+            self._pieces.append(text.encode(self._encoding, "backslashreplace"))
+
+
 def print_result(text: str, encoding: str | None) -> None:
     """Print on standard output. Raises WriteError where it can't be written, ClosedPipe where nobody reads."""
     try:
@@ -203,6 +265,7 @@ def _options(
     shrinking: Shrinking,
     shown: Showing,
     asking: Asking,
+    audit: "Audit",
     *,
     spill_first: bool,
     discard_new: bool,
@@ -236,9 +299,38 @@ def _options(
         yes=asking.yes,
         max_cost_usd=opt.cost(asking.max_cost),
         max_input_tokens=opt.tokens(asking.max_input_tokens, "--max-input-tokens"),
+        audit=audit,
         allow_empty=finding.allow_empty,
         debug=shown.debug,
     )
+
+
+FAIL_ON = ("error", "warning", "note", "never")
+
+
+def _audit(gating: Gating, saved: "Sequence[Saved]") -> "Audit":
+    from compactctl.options import Audit
+
+    written = [each.path for each in saved]
+    for path in written:
+        if sum(os.path.realpath(path) == os.path.realpath(other) for other in written) > 1:
+            raise OutputCollision(f"{path}: two reports would be written there")
+    return Audit(
+        fail_on=cast(Any, opt.one_of(gating.fail_on, FAIL_ON, "--fail-on")),
+        selected=_listed(gating.select),
+        ignored=_listed(gating.ignore),
+        secrets=not gating.no_secrets,
+        max_tokens=opt.tokens(gating.max_tokens, "--max-tokens"),
+        max_context_percent=opt.percent(gating.max_context, "--max-context"),
+        max_compactions=opt.whole(gating.max_compactions, "--max-compactions"),
+        max_result_bytes=opt.whole(gating.max_result_bytes, "--max-result-bytes"),
+        written=tuple(written),
+    )
+
+
+def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return names that were given one at a time, or several with commas between them."""
+    return tuple(name.strip() for text in given or () for name in text.split(",") if name.strip())
 
 
 def _selection(finding: Finding) -> "Selection":

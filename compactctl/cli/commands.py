@@ -11,9 +11,11 @@ from compactctl.cli.batch import execute, load_config, print_result
 from compactctl.cli.groups import (
     Asking,
     Finding,
+    Gating,
     Listing,
     Placing,
     Reading,
+    Reporting,
     Setting,
     Showing,
     Shrinking,
@@ -90,6 +92,35 @@ def estimate(
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
     execute("estimate", paths, finding, listing, showing, reading=reading, setting=setting, writing=writing)
+
+
+@_command(LOOK, "findings and gates for CI")
+def audit(
+    paths: opt.Paths,
+    gating: Gating,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    reporting: Reporting,
+) -> None:
+    """Check each session against the rules that `compactctl rules` lists: damage, what an agent stumbles over when it
+    resumes, what is too large, usage that can't be right, credentials. Reads only; exits with 1 where a finding is at
+    least as bad as --fail-on, or a gate (--max-...) is not passed.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
+    """
+    execute(
+        "audit",
+        paths,
+        finding,
+        listing,
+        reporting.showing,
+        reading=reading,
+        setting=setting,
+        gating=gating,
+        saves=reporting.save or (),
+    )
 
 
 @_command(LOOK, "is a compacted session whole")
@@ -261,8 +292,13 @@ def formats(output: opt.ListOutput = "table") -> None:
 
 
 @_command(ALSO, "the rules that findings name")
-def rules(output: opt.ListOutput = "table") -> None:
-    """List the rules that findings name, with their severity."""
-    from compactctl.cli.lists import rules_list
+def rules(
+    rule: Annotated[str | None, typer.Argument(metavar="[RULE]", help="Show the page of this rule.")] = None,
+    output: opt.ListOutput = "table",
+) -> None:
+    """List the rules that findings name, with their severity; or show one of them: what it finds, why that matters,
+    an example, and how to mend it. Settings change a severity: --set audit.severity.RULE=error|warning|note|off.
+    """
+    from compactctl.cli.lists import rule_page, rules_list
 
-    print_result(*rules_list(output))
+    print_result(*(rules_list(output) if rule is None else rule_page(rule, output)))

@@ -127,6 +127,36 @@ class Showing:
     debug: opt.Debug = False
 
 
+@dataclass(frozen=True, slots=True)
+class Gating:
+    """What is looked for, what fails, and what was known before."""
+
+    fail_on: opt.FailOn = "error"
+    select: opt.Select = None
+    ignore: opt.Ignore = None
+    no_secrets: opt.NoSecrets = False
+    max_tokens: opt.MaxTokens = None
+    max_context: opt.MaxContext = None
+    max_compactions: opt.MaxCompactions = None
+    max_result_bytes: opt.MaxResultBytes = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """How findings are shown, and where else they are written."""
+
+    output: opt.AuditOutput = "text"
+    save: opt.Save = None
+    color: opt.Color = "auto"
+    quiet: opt.Quiet = False
+    verbose: opt.Verbose = False
+    debug: opt.Debug = False
+
+    @property
+    def showing(self) -> Showing:
+        return Showing(self.output, self.color, self.quiet, self.verbose, self.debug)
+
+
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command as the parser sees it: in place of each parameter that is a group, the options in it."""
     signature = inspect.signature(command, eval_str=True)

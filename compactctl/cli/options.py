@@ -23,6 +23,63 @@ Output = Annotated[
     str,
     typer.Option("-o", "--output", metavar="NAME", help="table, json, jsonl, csv or markdown."),
 ]
+AuditOutput = Annotated[
+    str,
+    typer.Option("-o", "--output", metavar="KIND", help="text, table, json, jsonl, csv or markdown."),
+]
+Save = Annotated[
+    list[str] | None,
+    typer.Option("--save", metavar="KIND=PATH", help="Also write the result to a file, as -o KIND. Repeatable."),
+]
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on", metavar="SEVERITY", help="Exit with 1 from this severity up: error, warning, note or never."
+    ),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="RULE|GROUP", help="Look for these rules or groups alone. Repeatable."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="RULE|GROUP", help="Do not look for these rules or groups. Repeatable."),
+]
+NoSecrets = Annotated[bool, typer.Option("--no-secrets", help="Do not look for credentials.")]
+MaxTokens = Annotated[
+    str | None,
+    typer.Option("--max-tokens", metavar="TOKENS", help="Fail where the largest context of a session is over this."),
+]
+MaxContext = Annotated[
+    str | None,
+    typer.Option("--max-context", metavar="PERCENT", help="The same in percent of the window."),
+]
+MaxCompactions = Annotated[
+    str | None,
+    typer.Option("--max-compactions", metavar="N", help="Fail where a session was compacted more often."),
+]
+MaxResultBytes = Annotated[
+    str | None,
+    typer.Option("--max-result-bytes", metavar="BYTES", help="Fail where one tool result is larger."),
+]
+MaxEstimatorError = Annotated[
+    str | None,
+    typer.Option(
+        "--max-estimator-error", metavar="PERCENT", help="Fail where estimates are further from recorded usage."
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="FILE", help="Fail only for what this file of an earlier run does not have."),
+]
+WriteBaseline = Annotated[
+    str | None,
+    typer.Option("--write-baseline", metavar="FILE", help="Write what was found, for --baseline of a later run."),
+]
+ChangedSince = Annotated[
+    str | None,
+    typer.Option("--changed-since", metavar="REV", help="Only files that differ from this revision of git."),
+]
 ListOutput = Annotated[str, typer.Option("-o", "--output", metavar="NAME", help="table or json.")]
 Out = Annotated[
     str | None,
@@ -188,6 +245,29 @@ def tokens(text: str | None, option: str) -> int | None:
     if not 1 <= number <= MOST_TOKENS:
         raise UsageError(f"{option} {text}: write a number of tokens, e.g. 200000 or 200k")
     return number
+
+
+_PERCENT = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%?")
+
+
+def percent(text: str | None, option: str) -> float | None:
+    """Return a percentage: `60`, `62.5` or `60%`. Raises UsageError for all else."""
+    if text is None:
+        return None
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{option} {text}: write a percentage, e.g. 60 or 62.5%")
+    return float(match[1])
+
+
+def whole(text: str | None, option: str) -> int | None:
+    """Return a number from 0: `0`, `100000`, `100,000` or `100k`. Raises UsageError for all else."""
+    if text is None:
+        return None
+    match = _TOKENS.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{option} {text}: write a number, e.g. 0, 100000 or 100k")
+    return int(re.sub("[,_]", "", match[1])) * _UNITS[match[2].lower()]
 
 
 def cost(usd: float | None) -> float | None:

@@ -57,6 +57,7 @@ USUAL_SORTS = {
     "spill": "saved",
     "summarize": "saved",
     "compact": "saved",
+    "audit": "problems",
     "restore": "problems",
     "verify": "problems",
 }

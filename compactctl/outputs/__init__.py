@@ -16,6 +16,14 @@ OUTPUTS = {
 }
 """Every output by name, in words. Each is the module of that name in this folder."""
 
+REPORTS = {
+    "text": "a finding a line, as compilers print",
+}
+"""What `audit` prints besides: findings and nothing else. Each is a module here, too."""
+
+AUDIT_OUTPUTS = {**REPORTS, **OUTPUTS}
+"""Every output of `audit`."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:

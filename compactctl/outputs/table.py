@@ -110,9 +110,10 @@ _HEADERS = {
     "compact": ("status", "summary", "spills", "context", "file", "problems"),
     "restore": ("status", "wrote", "problems"),
     "verify": ("format", "verdict", "problems"),
+    "audit": ("format", "peak", "compactions", "problems"),
 }
 _LOOK_AT_TERMINAL = ("format", "size", "context", "limit", "could spill", "problems")
-_FIGURES = frozenset({"size", "context", "full", "limit", "spills", "window", "file"})
+_FIGURES = frozenset({"size", "context", "full", "limit", "spills", "window", "file", "peak", "compactions"})
 
 
 def _headers(command: str, view: View) -> tuple[str, ...]:
@@ -236,6 +237,13 @@ def _verdict(outcome: Outcome) -> list[str]:
     return [visible(outcome.format or "-"), "whole" if outcome.exit_code == 0 else "not whole"]
 
 
+def _audited(outcome: Outcome) -> list[str]:
+    if outcome.audit is UNSET:
+        return [visible(outcome.format or "-"), "-", "-"]
+    figures = outcome.audit.figures
+    return [visible(outcome.format or "-"), f"{figures.peak_tokens:,}", f"{figures.compactions:,}"]
+
+
 _CELLS_AT_TERMINAL = {"spill": _spills_at_terminal, "inspect": _look_at_terminal}
 _CELLS = {
     "inspect": _look,
@@ -245,4 +253,5 @@ _CELLS = {
     "compact": _summarised,
     "restore": _restored,
     "verify": _verdict,
+    "audit": _audited,
 }

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from compactctl.outcome import Batch, FindingNote, Forecast, KeepCounts, Tokens, WouldSpill
+from compactctl.outcome import SEVERITIES, Batch, FindingNote, Forecast, KeepCounts, Tokens, WouldSpill
 from compactctl.outputs.safe import clipped, visible
 
 _UNITS = ("kB", "MB", "GB", "TB")
@@ -198,3 +198,15 @@ def troubled(batch: Batch) -> str:
     return ", ".join(
         f"{count(hit[severity], 'session')} with {severity}s" for severity in ("error", "warning") if hit[severity]
     )
+
+
+def found(batch: Batch) -> str:
+    """Return an audit in one line: how many sessions, and findings by severity."""
+    totals = batch.totals()
+    counted = [count(totals.findings[severity], severity) for severity in SEVERITIES if totals.findings[severity]]
+    known = f", {batch.tally.known:,} of them known" if batch.tally.known else ""
+    parts = [count(totals.sessions, "session"), f"{', '.join(counted) or 'no findings'}{known}"]
+    parts += [f"{totals.status[status]:,} {status}" for status in ("skipped", "failed") if totals.status[status]]
+    if totals.not_sessions:
+        parts.append(count(totals.not_sessions, "other file"))
+    return " · ".join(parts)

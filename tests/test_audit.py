@@ -1,0 +1,127 @@
+"""`audit` from outside: what it prints, how it ends, what it writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compactctl.__main__ import exit_code
+from compactctl.findings import BY_GROUP, GROUPS, RULES
+from compactctl.rules import GROUP_WORDS, page
+from tests.builders.chat import assistant, lines, tool, user
+
+RESULT = "x" * 60_000
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a chat with one large result and nothing else to find."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(lines(user(), assistant("", [("c1", "Read", "{}")]), tool("c1", RESULT), assistant()))
+    return path
+
+
+# rules -------------------------------------------------------------------------------------------
+
+
+def test_every_rule_has_a_page_and_every_group_its_words():
+    assert list(GROUP_WORDS) == list(BY_GROUP)
+    for rule in RULES:
+        told = page(rule)
+        assert all(getattr(told, name).strip() for name in told.__struct_fields__), rule
+
+
+@pytest.mark.parametrize("group", BY_GROUP)
+def test_a_groups_pages_are_its_rules(group):
+    import importlib
+
+    pages = importlib.import_module(f"compactctl.rules.{group}").PAGES
+    assert list(pages) == [rule for rule in RULES if GROUPS[rule] == group] == list(BY_GROUP[group])
+
+
+def test_rules_shows_the_page_of_a_rule(capsys):
+    assert exit_code(["rules", "torn-tail"]) == 0
+    assert capsys.readouterr().out.startswith("torn-tail   Torn last line\n")
+    assert exit_code(["rules", "torn-tial"]) == 2
+    assert "did you mean torn-tail?" in capsys.readouterr().err
+
+
+# what is printed, and the exit code --------------------------------------------------------------
+
+
+def audited(capsys, *arguments):
+    """Return the exit code of an audit and what it printed."""
+    code = exit_code(["audit", *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_a_finding_is_a_line_as_compilers_print_it(session, capsys):
+    assert audited(capsys, "s.jsonl") == (
+        0,
+        "s.jsonl:3: warning large-result: 60,000 bytes by Read, over the limit of 50,000\n1 session · 1 warning\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        ([], 0),
+        (["--fail-on", "warning"], 1),
+        (["--fail-on", "warning", "--ignore", "size"], 0),
+        (["--fail-on", "warning", "--ignore", "large-result,usage"], 0),
+        (["--fail-on", "note", "--select", "usage,size"], 1),
+        (["--fail-on", "note", "--select", "reading", "--select", "secrets"], 0),
+        (["--set", "audit.severity.large-result=error"], 1),
+        (["--set", "audit.severity.large-result=error", "--fail-on", "never"], 0),
+        (["--set", "audit.severity.large-result=off", "--fail-on", "warning"], 0),
+        (["--max-result-bytes", "60000"], 0),
+        (["--max-result-bytes", "59999"], 1),
+        (["--max-result-bytes", "59999", "--select", "secrets"], 1),
+        (["--max-result-bytes", "59999", "--fail-on", "never"], 0),
+        (["--max-compactions", "0"], 0),
+        (["--max-tokens", "17k"], 1),
+        (["--max-context", "13%"], 1),
+        (["--max-context", "14"], 0),
+        (["--select", "nothing"], 2),
+        (["--ignore", "large-results"], 2),
+        (["--max-context", "-1"], 2),
+        (["--fail-on", "fatal"], 2),
+        (["--set", "audit.severity.large-result=fatal"], 2),
+        (["--set", "audit.severity.large-results=note"], 2),
+    ],
+)
+def test_what_fails(session, capsys, arguments, code):
+    assert audited(capsys, "s.jsonl", *arguments)[0] == code
+
+
+def test_never_silences_no_file_that_can_not_be_read(session, capsys):
+    Path("other.jsonl").write_text("no session\n")
+    assert audited(capsys, "s.jsonl", "other.jsonl", "--fail-on", "never")[0] == 3
+
+
+def test_reports_are_saved_beside_what_is_printed(session, capsys):
+    code, printed = audited(capsys, "s.jsonl", "--save", "json=a.json", "--save", "text=a.txt", "-o", "jsonl")
+    assert code == 0
+    assert json.loads(printed.splitlines()[0]) == json.loads(Path("a.json").read_text())["sessions"][0]
+    assert Path("a.txt").read_text(encoding="utf-8").startswith("s.jsonl:3: warning large-result")
+
+
+@pytest.mark.parametrize(
+    "save", [["json"], ["json="], ["jsn=a"], ["json=a", "--save", "text=./a"], ["json=s.jsonl"]], ids=" ".join
+)
+def test_a_report_needs_a_place_of_its_own(session, capsys, save):
+    before = session.read_bytes()
+    assert audited(capsys, ".", "--save", *save)[0] == 2
+    assert session.read_bytes() == before
+
+
+def test_a_fingerprint_stays_whatever_is_appended(session, capsys):
+    def fingerprints():
+        found = json.loads(audited(capsys, "s.jsonl", "-o", "json")[1])["sessions"][0]["findings"]
+        return {finding["rule"]: finding["fingerprint"] for finding in found}
+
+    before = fingerprints()
+    session.write_bytes(lines(user("first")) + session.read_bytes() + lines(user("more"), assistant("fine")))
+    assert list(before) == ["large-result"]
+    assert fingerprints() == before
