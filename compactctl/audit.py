@@ -39,10 +39,18 @@ def audit(session: Session, options: Options) -> list[Outcome]:
         made.audit = AuditNote(figures(subject))
         found = [*session.read.findings_of(transcript), *sized.measured.findings, *_checked(subject, wanted)]
         kept = [*(f for f in found if f.rule in wanted), *broken_gates(made.audit.figures, options.audit)]
-        made.findings = judged(kept, made, session.document, options.settings)
+        made.findings = _judged(kept, made, session.document, options.settings)
         made.exit_code = exit_code(made.findings, options.audit)
         outcomes.append(made)
     return outcomes
+
+
+def with_empty_file(made: Outcome, options: Options) -> Outcome:
+    """Return the outcome of a file of no bytes with the finding that it is one."""
+    if "empty-file" in wanted_rules(options.audit, options.settings):
+        made.findings = _judged([Finding(None, "empty-file", "no bytes in it")], made, None, options.settings)
+        made.exit_code = max(made.exit_code, exit_code(made.findings, options.audit))
+    return made
 
 
 def _checked(subject: Subject, wanted: Collection[str]) -> Iterator[Finding]:
@@ -135,14 +143,16 @@ def broken_gates(found: Figures, asked: Audit) -> Iterator[Finding]:
 # what becomes of findings ------------------------------------------------------------------------
 
 
-def judged(found: Iterable[Finding], made: Outcome, document: Document, settings: Settings) -> tuple[FindingNote, ...]:
+def _judged(
+    found: Iterable[Finding], made: Outcome, document: Document | None, settings: Settings
+) -> tuple[FindingNote, ...]:
     """Return findings as they stand in JSON, by the severity of the settings, each with its fingerprint."""
     session_key = key_of(made)
     seen: Counter[tuple[str, str]] = Counter()
     notes = []
     for finding in sort(found):
         severity = settings.audit.severity.get(finding.rule, finding.severity)
-        place = _place(document, finding.line)
+        place = _place(document, finding)
         seen[finding.rule, place] += 1
         fingerprint = _fingerprint(finding.rule, session_key, place, str(seen[finding.rule, place]))
         notes.append(FindingNote(finding.rule, severity, finding.line, finding.message, fingerprint))
@@ -164,9 +174,17 @@ class _Keyed(Struct):
 _KEYED = msgspec.json.Decoder(_Keyed)
 
 
-def _place(document: Document, line: int | None) -> str:
-    """Return what a line is known by, wherever it stands: the id of its record, else a digest of its bytes."""
-    if line is None:
+ONCE_A_SESSION = frozenset({"stale-usage", "repeated-usage", "placeholder-output"})
+"""Rules that point at the newest or the first of many lines: what they find is known by the session alone."""
+
+
+def _place(document: Document | None, finding: Finding) -> str:
+    """Return what a finding's line is known by, wherever it stands: the id of its record, else a digest of its bytes.
+
+    Empty where it is about the whole session.
+    """
+    line = finding.line
+    if line is None or document is None or finding.rule in ONCE_A_SESSION:
         return ""
     record = document.record_at(line)
     if record is None:

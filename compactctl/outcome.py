@@ -323,6 +323,8 @@ class Totals(Struct, kw_only=True):
     tokens: dict[str, int]
     spills: int
     findings: dict[str, int]
+    known: int | UnsetType = UNSET
+    """(`audit`) findings that the baseline has."""
     not_sessions: int
     exit_codes: dict[str, int]
     exit_code: int
@@ -426,6 +428,7 @@ class Batch(Struct, kw_only=True):
             tokens={"before": tally.tokens_before, "after": tally.tokens_after},
             spills=tally.spills,
             findings={severity: tally.findings[severity] for severity in SEVERITIES},
+            known=tally.known if self.command == "audit" else UNSET,
             not_sessions=len(self.not_sessions),
             exit_codes={str(code): count for code, count in sorted(tally.exit_codes.items())},
             exit_code=self.exit_code,

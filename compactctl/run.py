@@ -29,7 +29,7 @@ from compactctl.errors import (
 from compactctl.inputs import Input, Inputs
 from compactctl.job import IN_PLACE, target_tokens
 from compactctl.options import Options
-from compactctl.outcome import Batch, Outcome, Problem, failed
+from compactctl.outcome import Batch, Outcome, Problem, Tally, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened
 
@@ -129,11 +129,38 @@ def audit(
 ) -> Batch:
     """Return what is found in each session, and whether that is bad enough to fail."""
     from compactctl import audit as auditing  # the other commands do without its cost
+    from compactctl import baseline, changed
 
-    auditing.wanted_rules(options.audit, options.settings)
+    asked = options.audit
+    auditing.wanted_rules(asked, options.settings)
+    known = baseline.read(asked.baseline) if asked.baseline is not None else None
     found = _found(paths, options)
-    _require_no_session_written(found, options.audit.written)
-    return _batch("audit", found, _audit_one, options, jobs, progress, on_outcome)
+    _require_no_session_written(found, asked.written)
+    if asked.changed_since is not None:
+        found = changed.only(found, asked.changed_since)
+        options = msgspec.structs.replace(options, allow_empty=options.allow_empty or not found.files)
+    if known is None and asked.write_baseline is None:
+        return _batch("audit", found, _audit_one, options, jobs, progress, on_outcome)
+    held: list[Outcome] = []
+    batch = _batch("audit", found, _audit_one, options, jobs, progress, held.append)
+    if asked.write_baseline is not None and batch.exit_code != Interrupted.exit_code:
+        store.write_whole(Path(asked.write_baseline), [baseline.dumped(held)])
+        batch.notes.append(f"wrote {asked.write_baseline}")
+    if known is not None:
+        baseline.compare(held, known, asked)
+        _tally_again(batch, held, auditing.FAILING_EXIT_CODE)
+    for made in held:
+        (on_outcome or batch.outcomes.append)(made)
+    return batch
+
+
+def _tally_again(batch: Batch, outcomes: Sequence[Outcome], failing: int) -> None:
+    """Count outcomes anew that have changed since; the exit code of findings is theirs, any other one stays."""
+    batch.tally = Tally()
+    for made in outcomes:
+        batch.tally.add(made)
+    before = 0 if batch.exit_code == failing else batch.exit_code
+    batch.exit_code = max([before, *batch.tally.exit_codes])
 
 
 def _require_no_session_written(found: Inputs, written: Sequence[str]) -> None:
@@ -202,8 +229,12 @@ def _inspect_one(item: Input, options: Options) -> list[Outcome]:
 def _audit_one(item: Input, options: Options) -> list[Outcome]:
     from compactctl import audit as auditing
 
-    with opened(item.path, options.format) as session:
-        return auditing.audit(session, options)
+    try:
+        with opened(item.path, options.format) as session:
+            return auditing.audit(session, options)
+    except EmptySession as error:
+        made = failed(item.path, error) if item.is_explicit else _skipped(item.path, error)
+        return [auditing.with_empty_file(made, options)]
 
 
 def _estimate_one(item: Input, options: Options) -> list[Outcome]:

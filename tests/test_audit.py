@@ -1,6 +1,9 @@
 """`audit` from outside: what it prints, how it ends, what it writes."""
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -125,3 +128,120 @@ def test_a_fingerprint_stays_whatever_is_appended(session, capsys):
     session.write_bytes(lines(user("first")) + session.read_bytes() + lines(user("more"), assistant("fine")))
     assert list(before) == ["large-result"]
     assert fingerprints() == before
+
+
+# baselines ---------------------------------------------------------------------------------------
+
+BIG = tool("c1", RESULT)
+
+
+def conversation(*more):
+    return lines(user(), assistant("", [("c1", "Read", "{}")]), *more, assistant())
+
+
+def test_only_what_the_baseline_lacks_fails(session, capsys):
+    strict = ("s.jsonl", "--fail-on", "warning", "--max-result-bytes", "50000")
+    assert audited(capsys, *strict, "--write-baseline", "b.json")[0] == 1
+    assert audited(capsys, *strict, "--baseline", "b.json") == (0, "1 session · 1 error, 1 warning, 2 of them known\n")
+    session.write_bytes(conversation(BIG, tool("c1", RESULT + "y")))
+    code, printed = audited(capsys, *strict, "--baseline", "b.json")
+    assert code == 1
+    assert [line.split(":")[1].split()[-1] for line in printed.splitlines()[:-1]] == ["max-result-bytes", "4", "4"]
+
+
+def test_new_sessions_share_what_those_that_are_gone_had(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(f"{name}.jsonl").write_bytes(conversation(BIG))
+    assert audited(capsys, ".", "--write-baseline", "../b.json")[0] == 0
+    for old, new in (("a", "c"), ("b", "d")):
+        Path(f"{old}.jsonl").rename(f"{new}.jsonl")
+    strict = (".", "--fail-on", "warning", "--baseline", "../b.json")
+    assert audited(capsys, *strict)[0] == 0
+    assert audited(capsys, *strict, "--max-result-bytes", "50000")[0] == 0
+    Path("e.jsonl").write_bytes(conversation(BIG))
+    code, printed = audited(capsys, *strict)
+    assert (code, printed.splitlines()[-1]) == (1, "3 sessions · 3 warnings, 2 of them known")
+
+
+def test_a_gate_that_got_worse_fails(session, capsys):
+    gate = ("s.jsonl", "--max-result-bytes", "50000", "--ignore", "size")
+    audited(capsys, *gate, "--write-baseline", "b.json")
+    assert audited(capsys, *gate, "--baseline", "b.json")[0] == 0
+    session.write_bytes(conversation(tool("c1", RESULT + "y")))
+    assert audited(capsys, *gate, "--baseline", "b.json")[0] == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b'{"schema": "other", "version": "1", "sessions": []}'])
+def test_what_is_no_baseline_is_wrong_usage(session, capsys, content):
+    if content is not None:
+        Path("b.json").write_bytes(content)
+    assert audited(capsys, "s.jsonl", "--baseline", "b.json")[0] == 2
+
+
+def test_a_baseline_hides_no_file_that_can_not_be_read(session, capsys):
+    Path("other.jsonl").write_text("no session\n")
+    both = ("s.jsonl", "other.jsonl")
+    assert audited(capsys, *both, "--write-baseline", "b.json")[0] == 3
+    assert audited(capsys, *both, "--baseline", "b.json", "--fail-on", "warning")[0] == 3
+
+
+def test_an_empty_file_in_a_folder_is_a_finding(session, capsys):
+    Path("empty.jsonl").touch()
+    code, printed = audited(capsys, ".", "--select", "empty-file", "--fail-on", "warning")
+    assert (code, printed.splitlines()[1]) == (1, "./empty.jsonl: warning empty-file: no bytes in it")
+    assert audited(capsys, "empty.jsonl", "--fail-on", "never")[0] == 3
+
+
+# git ---------------------------------------------------------------------------------------------
+
+
+def git(*arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Return a repository with two sessions and a commit."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    for name in ("a", "ü b"):
+        Path(f"runs/{name}.jsonl").write_bytes(conversation(BIG))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    return tmp_path
+
+
+def looked_at(capsys, *arguments):
+    code, printed = audited(capsys, "runs", "-o", "json", *arguments)
+    return code, [session["path"] for session in json.loads(printed)["sessions"]]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_only_files_that_differ_from_a_revision_are_looked_at(repository, capsys):
+    assert looked_at(capsys, "--changed-since", "HEAD") == (0, [])
+    with Path("runs/ü b.jsonl").open("ab") as file:
+        file.write(lines(user("more")))
+    Path("runs/new.jsonl").write_bytes(conversation(BIG))
+    changed = ["runs/new.jsonl", "runs/ü b.jsonl"]
+    assert looked_at(capsys, "--changed-since", "HEAD") == (0, changed)
+    git("add", ".")
+    git("commit", "-qm", "second")
+    assert looked_at(capsys, "--changed-since", "HEAD~1") == (0, changed)
+    assert looked_at(capsys, "--changed-since", "HEAD") == (0, [])
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.parametrize("revision", ["nothing", "", "--output=x", "-h", "HEAD:runs/a.jsonl"])
+def test_what_is_no_revision_is_wrong_usage(repository, capsys, revision):
+    assert audited(capsys, "runs", f"--changed-since={revision}")[0] == 2
+    assert not Path("x").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_file_in_no_repository_has_not_changed_since_anything(session, capsys):
+    assert audited(capsys, "s.jsonl", "--changed-since", "HEAD")[0] == 2

@@ -312,6 +312,7 @@ def _audit(gating: Gating, saved: "Sequence[Saved]") -> "Audit":
     from compactctl.options import Audit
 
     written = [each.path for each in saved]
+    written += [gating.write_baseline] if gating.write_baseline else []
     for path in written:
         if sum(os.path.realpath(path) == os.path.realpath(other) for other in written) > 1:
             raise OutputCollision(f"{path}: two reports would be written there")
@@ -324,6 +325,10 @@ def _audit(gating: Gating, saved: "Sequence[Saved]") -> "Audit":
         max_context_percent=opt.percent(gating.max_context, "--max-context"),
         max_compactions=opt.whole(gating.max_compactions, "--max-compactions"),
         max_result_bytes=opt.whole(gating.max_result_bytes, "--max-result-bytes"),
+        max_estimator_error_percent=opt.percent(gating.max_estimator_error, "--max-estimator-error"),
+        baseline=gating.baseline,
+        write_baseline=gating.write_baseline,
+        changed_since=gating.changed_since,
         written=tuple(written),
     )
 

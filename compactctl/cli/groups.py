@@ -139,6 +139,10 @@ class Gating:
     max_context: opt.MaxContext = None
     max_compactions: opt.MaxCompactions = None
     max_result_bytes: opt.MaxResultBytes = None
+    max_estimator_error: opt.MaxEstimatorError = None
+    baseline: opt.Baseline = None
+    write_baseline: opt.WriteBaseline = None
+    changed_since: opt.ChangedSince = None
 
 
 @dataclass(frozen=True, slots=True)

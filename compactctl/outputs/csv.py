@@ -1,14 +1,16 @@
-"""`-o csv`: a row a session, for spreadsheets and data frames.
+"""`-o csv`: a row a session, or of an audit a row a finding, for spreadsheets and data frames.
 
 Text of a session is never a formula: where a spreadsheet would take it for one, an apostrophe stands in front.
 """
 
 import csv
 import io
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET
 
+from compactctl.findings import GROUPS
 from compactctl.outcome import SEVERITIES, Batch, Outcome
 from compactctl.outputs import View
 from compactctl.outputs.safe import visible
@@ -49,8 +51,70 @@ COLUMNS = (
 """The columns that every command prints; `estimate` adds one an estimator."""
 
 
-def printer(command: str, view: View) -> "Rows":
-    return Rows(has_estimates=command == "estimate")
+FINDING_COLUMNS = (
+    "path",
+    "index",
+    "line",
+    "severity",
+    "group",
+    "rule",
+    "message",
+    "known",
+    "fingerprint",
+    "format",
+    "session_id",
+)
+"""The columns of an audit. What could not be read is a row, too: its rule is the code of the error."""
+
+
+def printer(command: str, view: View) -> "Rows | FindingRows":
+    return FindingRows() if command == "audit" else Rows(has_estimates=command == "estimate")
+
+
+class FindingRows:
+    """A row a finding, as they come."""
+
+    def __init__(self) -> None:
+        self._is_begun = False
+
+    def outcome(self, outcome: Outcome) -> str:
+        return self._written(list(_findings(outcome)))
+
+    def end(self, batch: Batch) -> str:
+        return "" if self._is_begun else self._written([])
+
+    def _written(self, rows: list[dict[str, Any]]) -> str:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, FINDING_COLUMNS, lineterminator="\n")
+        if not self._is_begun:
+            writer.writeheader()
+        self._is_begun = True
+        for row in rows:
+            writer.writerow({key: _cell(value) for key, value in row.items()})
+        return text.getvalue()
+
+
+def _findings(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    whose = {
+        "path": outcome.path,
+        "index": outcome.index,
+        "format": outcome.format,
+        "session_id": outcome.session_id,
+    }
+    if outcome.error is not None:
+        severity = "error" if outcome.status == "failed" else "note"
+        yield {**whose, "severity": severity, "rule": outcome.error.code, "message": outcome.error.message}
+    for finding in outcome.findings:
+        yield {
+            **whose,
+            "line": finding.line,
+            "severity": finding.severity,
+            "group": GROUPS.get(finding.rule),
+            "rule": finding.rule,
+            "message": finding.message,
+            "known": finding.known,
+            "fingerprint": finding.fingerprint,
+        }
 
 
 class Rows:

@@ -19,29 +19,30 @@ _BACKTICKS = re.compile("`+")
 
 
 def printer(command: str, view: View) -> "Page":
-    return Page(view)
+    return Page(command, view)
 
 
 class Page:
     """A table of all sessions and a section for each that has more to say, kept as text until the totals are known."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, command: str, view: View) -> None:
+        self._is_audit = command == "audit"
         self._view = view
         self._rows: list[list[str]] = []
         self._sections: list[str] = []
 
     def outcome(self, outcome: Outcome) -> str:
-        self._rows.append(_row(outcome))
+        self._rows.append(_audited(outcome) if self._is_audit else _row(outcome))
         section = _section(outcome)
         if section:
             self._sections += ["", f"## {code(_name(outcome))}", "", *section]
         return ""
 
     def end(self, batch: Batch) -> str:
-        lines = [f"# compactctl {batch.command}", "", words.summary(batch, code), ""]
+        said = words.found(batch) if self._is_audit else words.summary(batch, code)
+        lines = [f"# compactctl {batch.command}", "", said, ""]
         if self._rows:
-            headers = ("session", "format", "status", "context", "window", "full", "size", "spills")
-            lines += _table(headers, self._rows)
+            lines += _table(_AUDIT_HEADERS if self._is_audit else _HEADERS, self._rows)
         left_out = words.left_out(batch, len(self._rows), self._view.sort)
         lines += ["", left_out] if left_out else []
         lines += self._sections
@@ -92,6 +93,19 @@ def _row(outcome: Outcome) -> list[str]:
     return [cell(_name(outcome)), cell(outcome.format or ""), outcome.status, context, window, full, size, spills]
 
 
+_HEADERS = ("session", "format", "status", "context", "window", "full", "size", "spills")
+_AUDIT_HEADERS = ("session", "format", "peak", "compactions", "problems")
+
+
+def _audited(outcome: Outcome) -> list[str]:
+    peak, compactions = "-", "-"
+    if outcome.audit is not UNSET:
+        figures = outcome.audit.figures
+        peak, compactions = f"{figures.peak_tokens:,}", f"{figures.compactions:,}"
+    said = outcome.status if outcome.error is not None else words.problems(outcome.findings) or "-"
+    return [cell(_name(outcome)), cell(outcome.format or ""), peak, compactions, said]
+
+
 def _section(outcome: Outcome) -> list[str]:
     lines: list[str] = []
     if outcome.error is not None:
@@ -115,7 +129,7 @@ def _section(outcome: Outcome) -> list[str]:
     if outcome.findings:
         rows = [
             [
-                finding.severity,
+                f"{finding.severity} (known)" if finding.known is True else finding.severity,
                 cell(finding.rule),
                 "" if finding.line is None else f"{finding.line}",
                 cell(finding.message),
