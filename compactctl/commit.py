@@ -16,7 +16,6 @@ from compactctl import __version__, generations, history, originals, receipt, st
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
-from compactctl.formats.edits import result_text
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import SideFile
 from compactctl.job import Job, Planned, Splices, hidden_tokens, plan, replan, splices
@@ -26,6 +25,7 @@ from compactctl.plan import Failure, Plan
 from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
 from compactctl.session import Read, reread
 from compactctl.settings import public
+from compactctl.texts import result_text
 from compactctl.verify import Checks
 
 
@@ -193,7 +193,7 @@ def _checked(job: Job, made: Splices, session_file: store.Candidate, kept: Kept)
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
     with store.reading(str(session_file.written)) as source:
         document, result = reread(source, job.session.path, job.session.read.format)
-        _measure(job, made, result)
+        _measure(job, made, document, result)
         noted = _receipt(job, kept, document.line_count)
         restored = verify.digest(kept.original(document))
         named = {
@@ -220,12 +220,12 @@ def _second_run(job: Job, document: Document, result: Read, noted: Receipt) -> l
     return [Plan(tuple(spill for spill in each.spills if spill.result.call_id not in failed)) for each in plans]
 
 
-def _measure(job: Job, made: Splices, result: Read) -> None:
+def _measure(job: Job, made: Splices, document: Document, result: Read) -> None:
     """Set the tokens of each session that was cut to what the written one holds, and count the reasoning that went."""
     for item, transcript, edits in zip(job.planned, result.transcripts, made.cuts, strict=False):
         if item.summarised is None:
             continue
-        estimator = item.sized.estimator
+        estimator = item.sized.estimator.of(document)
         summary = [message for message in transcript.messages if message.is_summary]
         item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized)
         item.emptied = edits.emptied

@@ -26,7 +26,6 @@ from compactctl.document import (
     write_json,
 )
 from compactctl.errors import UsageError
-from compactctl.formats.edits import result_text
 from compactctl.formats.interface import CompactionEdits, Format, Metas, NewSession
 from compactctl.measure import overhead
 from compactctl.model import ToolResult, Transcript
@@ -40,6 +39,7 @@ from compactctl.rewrite import cut_messages, meta_messages, planned_messages, sp
 from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
+from compactctl.texts import result_text
 
 IN_PLACE, NEW_SESSION, BESIDE = "in place", "new session", "beside"
 

@@ -1,6 +1,7 @@
 """What a format reads out of a document: the messages the model would be sent, each part with its place.
 
-Values only, frozen. Parts hold sizes and places, never text: `Document.value` fetches that when it is asked for.
+Values only, frozen. Parts hold sizes and places, not text: `texts.counted` fetches that when it is asked for. Only a
+part that stands in no file yet holds its own.
 Sizes are UTF-8 bytes.
 """
 
@@ -19,10 +20,11 @@ KINDS: tuple[Kind, ...] = ("text", "calls", "results", "media", "reasoning", "co
 
 
 class Text(Struct, frozen=True, gc=False):
-    """Plain text. `place` leads to the JSON string."""
+    """Plain text. `place` leads to the JSON string; `made` is the text itself where it stands in no file yet."""
 
     place: Place
     size_bytes: int
+    made: str | None = None
 
 
 class Reasoning(Struct, frozen=True, gc=False):
@@ -74,6 +76,8 @@ class ToolResult(Struct, frozen=True, gc=False):
     """The text is already a preview of a spilled text: the agent's own or ours."""
     media: tuple[Media, ...] = ()
     copies: tuple[Copy, ...] = ()
+    made: str | None = None
+    """The text itself, where it stands in no file yet."""
 
 
 class Opaque(Struct, frozen=True, gc=False):

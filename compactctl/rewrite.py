@@ -21,8 +21,8 @@ def _planned(message: Message, spills: dict[Place, Spill]) -> Message:
     result = message.result
     if result is None or result.place not in spills:
         return message
-    size_bytes = len(spills[result.place].preview.encode())
-    shrunk = msgspec.structs.replace(result, size_bytes=size_bytes, is_preview=True)
+    preview = spills[result.place].preview
+    shrunk = msgspec.structs.replace(result, size_bytes=len(preview.encode()), is_preview=True, made=preview)
     return msgspec.structs.replace(message, parts=(shrunk, *message.parts[1:]))
 
 
@@ -59,7 +59,7 @@ def meta_messages(format_: Format, metas: Metas) -> tuple[Message, ...]:
     if not format_.home:
         said += [("assistant", metas.acknowledged), ("user", metas.reminder)]
     return tuple(
-        Message(role, (Text(Place(0), utf8_size(text)),), (), 0, is_summary=index == 0)
+        Message(role, (Text(Place(0), utf8_size(text), text),), (), 0, is_summary=index == 0)
         for index, (role, text) in enumerate(said)
     )
 

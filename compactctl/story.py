@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from compactctl.cut import is_said_by_user
 from compactctl.document import Document, Place, read_json, write_json
-from compactctl.formats.edits import text_in
 from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript
 from compactctl.plan import Spill
 from compactctl.preview import is_preview
+from compactctl.texts import text_in
 
 
 class Called(Struct, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import estimators, windows
-from compactctl.estimators import Estimator
+from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure
@@ -62,7 +62,8 @@ class Sized(Struct, frozen=True):
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
     """Return a session measured by the chosen estimator."""
-    estimator = estimators.get(options.estimator, options.settings)
+    subject = Subject(session.document, options.model or transcript.model, transcript.format)
+    estimator = estimators.get(options.estimator, options.settings, subject)
     window = windows.choose(transcript, options.settings, options.window_tokens, options.model)
     measured = measure(
         transcript,

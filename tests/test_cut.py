@@ -9,10 +9,10 @@ from compactctl.model import Message, Text, ToolResult
 from compactctl.settings import Layer2, Settings
 from compactctl.turns import pairing_findings
 from tests.builders.generated import WRITERS, stories, write
-from tests.builders.messages import answer, result, user
+from tests.builders.messages import NO_FILE, answer, result, user
 from tests.test_laws import read
 
-HEURISTIC = estimators.get("heuristic", Settings())
+HEURISTIC = estimators.get("heuristic", Settings(), NO_FILE)
 BIG = 3_500
 """Bytes of about a thousand tokens."""
 

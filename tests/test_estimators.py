@@ -8,6 +8,7 @@ from compactctl.errors import UsageError
 from compactctl.estimators.heuristic import message_bytes
 from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from compactctl.settings import Settings, with_changes
+from tests.builders.messages import NO_FILE
 
 PLACE = Place(0)
 
@@ -51,18 +52,18 @@ def test_the_bytes_of_a_message_are_what_is_sent_as_text(said, size):
     ],
 )
 def test_the_heuristic_divides_by_its_ratio_and_rounds_up_once(messages, tokens):
-    assert estimators.get("heuristic", Settings()).tokens(messages) == tokens
+    assert estimators.get("heuristic", Settings(), NO_FILE).tokens(messages) == tokens
 
 
 def test_the_ratio_is_a_setting():
     settings = with_changes(Settings(), ["estimator.bytes_per_token=2"])
-    assert estimators.get("heuristic", settings).tokens([message(Text(PLACE, 3))]) == 4
+    assert estimators.get("heuristic", settings, NO_FILE).tokens([message(Text(PLACE, 3))]) == 4
 
 
 @pytest.mark.parametrize("name, words", [("heuristics", "did you mean heuristic"), ("gpt", "known: "), ("", "known: ")])
 def test_an_unknown_estimator_is_wrong_usage_that_names_what_there_is(name, words):
     with pytest.raises(UsageError, match=words):
-        estimators.get(name, Settings())
+        estimators.get(name, Settings(), NO_FILE)
 
 
 sizes = st.lists(st.integers(0, 10_000), max_size=8)
@@ -71,7 +72,7 @@ sizes = st.lists(st.integers(0, 10_000), max_size=8)
 @pytest.mark.parametrize("name", estimators.ESTIMATORS)
 @given(sizes, sizes)
 def test_more_messages_are_never_fewer_tokens(name, some, more):
-    estimator = estimators.get(name, Settings())
+    estimator = estimators.get(name, Settings(), NO_FILE)
     first = [message(Text(PLACE, size)) for size in some]
     second = [message(Text(PLACE, size)) for size in more]
     apart = estimator.tokens(first) + estimator.tokens(second)

@@ -13,6 +13,7 @@ from compactctl.estimators.heuristic import message_bytes, tokens_beside
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.generated import WRITERS, stories, write
+from tests.builders.messages import NO_FILE
 
 EVERY_FORMAT = pytest.mark.parametrize("name", list(WRITERS))
 FEW_EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
@@ -58,7 +59,7 @@ def test_reading_is_deterministic_and_every_part_is_where_it_says(name, story):
 @given(story=stories)
 def test_the_heuristic_is_the_bytes_of_all_messages_rounded_up_once(name, story):
     messages = read(write(story, name))[2][0].messages
-    heuristic = estimators.get("heuristic", Settings())
+    heuristic = estimators.get("heuristic", Settings(), NO_FILE)
     size = sum(map(message_bytes, messages))
     assert heuristic.tokens(messages) == -(-size * 2 // 7) + sum(map(tokens_beside, messages))
 

@@ -5,10 +5,10 @@ from compactctl import estimators
 from compactctl.measure import after_layer1, measure, threshold
 from compactctl.model import Compaction, Message, Transcript, Usage, Window
 from compactctl.settings import Layer2, Settings
-from tests.builders.messages import answer, result, user
+from tests.builders.messages import NO_FILE, answer, result, user
 
 SETTINGS = Settings()
-HEURISTIC = estimators.get("heuristic", SETTINGS)
+HEURISTIC = estimators.get("heuristic", SETTINGS, NO_FILE)
 WINDOW = Window(128_000, "table")
 
 

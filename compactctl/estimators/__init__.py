@@ -1,36 +1,24 @@
 """The table of estimators: what turns messages into a number of tokens."""
 
 import difflib
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable
 
 from compactctl.errors import UsageError
 from compactctl.estimators import heuristic
-from compactctl.model import Message
+from compactctl.estimators.interface import Estimator as Estimator
+from compactctl.estimators.interface import Subject as Subject
 from compactctl.settings import Settings
 
-
-class Estimator(Protocol):
-    """Says how many tokens messages take up. Adding messages never makes it less."""
-
-    @property
-    def name(self) -> str: ...
-
-    def tokens(self, messages: Iterable[Message]) -> int:
-        """Return the tokens of these messages together."""
-        ...
-
-
-ESTIMATORS: dict[str, Callable[[Settings], Estimator]] = {
+ESTIMATORS: dict[str, Callable[[Settings, Subject], Estimator]] = {
     "heuristic": heuristic.make,
 }
 """Every estimator by name."""
 
 
-def get(name: str, settings: Settings) -> Estimator:
-    """Return the estimator of this name. Raises UsageError, with the nearest name, where there is none."""
+def get(name: str, settings: Settings, subject: Subject) -> Estimator:
+    """Return the estimator of this name for one session. Raises UsageError, with the nearest name, for none."""
     if name not in ESTIMATORS:
         near = difflib.get_close_matches(name, ESTIMATORS, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(ESTIMATORS)}"
         raise UsageError(f"unknown estimator {name}{hint}")
-    return ESTIMATORS[name](settings)
+    return ESTIMATORS[name](settings, subject)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from compactctl.document import Document
+from compactctl.estimators.interface import Subject
 from compactctl.media import sealed_tokens
 from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.settings import Settings
@@ -24,9 +26,13 @@ class Heuristic(Struct, frozen=True):
         numerator, denominator = self.bytes_per_token.as_integer_ratio()
         return -(-size * denominator // numerator) + beside
 
+    def of(self, document: Document) -> "Heuristic":
+        """Return the estimator itself: it reads no document."""
+        return self
 
-def make(settings: Settings) -> Heuristic:
-    """Return the estimator with the ratio that is set."""
+
+def make(settings: Settings, _: Subject) -> Heuristic:
+    """Return the estimator with the ratio that is set; sizes are all it needs of a session."""
     return Heuristic(float(settings.estimator.bytes_per_token))
 
 

@@ -2,14 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from compactctl.document import Document, Edit, Place, Replace, elements, members, read_json, span, write_json
 from compactctl.formats.interface import Spilled
-from compactctl.model import ToolResult
-
-TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
-"""Block types whose `text` is a result's text."""
+from compactctl.texts import is_text
 
 COPY_STRING_BYTES = 256
 """A string in a copy of a spilled result is shortened when it is longer than this."""
@@ -19,21 +15,6 @@ COPY_LIST_BYTES = 2048
 
 _NOTE = re.compile(rb'"\[\d+ bytes, saved by compactctl to ')
 """How a note begins that stands for what was saved: it is never shortened again."""
-
-
-def result_text(document: Document, result: ToolResult) -> str:
-    """Return the text of a result; none where the record lacks the field that would hold it."""
-    try:
-        return text_in(document.value(result.place))
-    except KeyError:
-        return ""
-
-
-def text_in(content: Any) -> str:
-    """Return the text of a result's content: the string, or the text blocks of a list joined by one newline each."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if _is_text(block)) if isinstance(content, list) else ""
 
 
 def replace_text(document: Document, place: Place, text: str) -> Edit:
@@ -59,11 +40,7 @@ def replace_text(document: Document, place: Place, text: str) -> Edit:
 
 
 def _is_text_block(element: bytes) -> bool:
-    return _is_text(read_json(element))
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, dict) and str(block.get("type")) in TEXT_BLOCKS and isinstance(block.get("text"), str)
+    return is_text(read_json(element))
 
 
 def saved_note(size_bytes: int, path: str) -> str:

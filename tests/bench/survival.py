@@ -117,7 +117,7 @@ def _read(data: bytes, format_: Format) -> tuple[Document, Transcript]:
 def measure(sample: Sample) -> Measured | None:
     """Return what survives in one sample; None where nothing is older than the kept part, or nothing comes again."""
     settings = Settings()
-    estimator = estimators.get("heuristic", settings)
+    estimator = estimators.get("heuristic", settings, estimators.Subject(sample.document))
     messages = sample.transcript.messages
     cut = choose_cut(messages, estimator, settings.layer2, WINDOW_TOKENS, request_test(sample.document))
     if cut is None:

@@ -1,11 +1,16 @@
 """Messages as a format would read them, for tests of what comes after reading: no document behind them."""
 
+import io
 import itertools
 
-from compactctl.document import Place
+from compactctl.document import Document, Place
+from compactctl.estimators import Subject
 from compactctl.model import Message, Text, ToolCall, ToolResult
 
 _RECORDS = itertools.count()
+
+NO_FILE = Subject(Document(io.BytesIO()))
+"""What an estimator is bound to where no text is behind the sizes."""
 
 
 def _next() -> Place:

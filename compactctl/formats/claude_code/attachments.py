@@ -6,7 +6,7 @@ shows. Which of them are sent was seen by resuming sessions with Claude Code 2.1
 not known here and has no `rendered` is not sent.
 
 The size is that of the text which the attachment carries, without the words that the client puts around it: all
-strings, save those which only name or repeat something (`_NAMING`).
+strings, save those which only name or repeat something (`texts.strings_in`).
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from msgspec import Raw
 from compactctl.document import Key, Place, read_json
 from compactctl.media import OTHER_MEDIA_TOKENS, image_tokens
 from compactctl.model import Media, Opaque, Part, utf8_size
+from compactctl.texts import ATTACHMENT, MEDIA_FIELDS, is_media, rendered_strings, strings_in
 
 SENT = frozenset(
     (
@@ -71,49 +72,6 @@ SENT = frozenset(
 _HOOKS_HEARD = ("SessionStart", "UserPromptSubmit")
 """What a successful hook of these events prints is sent; that of others is not."""
 
-_NAMING = frozenset(
-    (
-        "addedNames",
-        "addedTypes",
-        "command",
-        "commandMode",
-        "displayPath",
-        "filePath",
-        "filename",
-        "globs",
-        "hookEvent",
-        "hookName",
-        "media_type",
-        "model",
-        "names",
-        "needsAuthMcpServers",
-        "origin",
-        "outputFilePath",
-        "path",
-        "pendingMcpServers",
-        "planFilePath",
-        "rawContent",
-        "readdedNames",
-        "reminderType",
-        "removedNames",
-        "removedTypes",
-        "skillDir",
-        "skillNames",
-        "source_uuid",
-        "stderr",
-        "stdout",
-        "taskId",
-        "taskType",
-        "timestamp",
-        "toolUseID",
-        "type",
-        "uri",
-    )
-)
-"""Fields that name, locate or repeat what another field says."""
-
-_DATA = ("data", "base64")
-
 
 def read_attachment(raw: Raw, rendered: Raw, place: Place) -> tuple[Part, ...]:
     """Return what the model is sent of the attachment at `place`: nothing, or an `Opaque` and any media in it."""
@@ -124,10 +82,10 @@ def read_attachment(raw: Raw, rendered: Raw, place: Place) -> tuple[Part, ...]:
     if len(rendered):
         size = _rendered_bytes(rendered)
     elif _is_sent(str(kind), value):
-        size = sum(utf8_size(text) for text in _texts(value))
+        size = sum(map(utf8_size, strings_in(value)))
     else:
         return ()
-    return (Opaque(place, f"attachment:{kind}", size), *_media(value, place))
+    return (Opaque(place, f"{ATTACHMENT}{kind}", size), *_media(value, place))
 
 
 def _is_sent(kind: str, value: dict[str, Any]) -> bool:
@@ -141,33 +99,15 @@ def _rendered_bytes(rendered: Raw) -> int:
         items = msgspec.json.decode(rendered)
     except msgspec.DecodeError:
         return 0
-    contents = [item.get("content") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-    return sum(utf8_size(text) for content in contents for text in _texts(content))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        is_media = _is_media(value)
-        for key, item in value.items():
-            if key not in _NAMING and not (is_media and key in _DATA):
-                yield from _texts(item)
-
-
-def _is_media(value: dict[str, Any]) -> bool:
-    return "base64" in value or value.get("type") == "base64"
+    return sum(map(utf8_size, rendered_strings(items)))
 
 
 def _media(value: Any, place: Place) -> Iterator[Media]:
     """Yield the images and documents in an attachment; they are kept as base64 under `data` or `base64`."""
     members: Iterator[tuple[Key, Any]] | list[tuple[Key, Any]] = []
     if isinstance(value, dict):
-        data = next((value[key] for key in _DATA if isinstance(value.get(key), str)), None)
-        if _is_media(value) and data is not None:
+        data = next((value[key] for key in MEDIA_FIELDS if isinstance(value.get(key), str)), None)
+        if is_media(value) and data is not None:
             kind = str(value.get("media_type") or value.get("type") or "")
             tokens = OTHER_MEDIA_TOKENS if "pdf" in kind else image_tokens(data)
             yield Media(place, len(data), tokens)

@@ -12,7 +12,7 @@ from compactctl.model import Message, Part, Reasoning, ToolResult, Usage
 
 T = TypeVar("T")
 
-CLEARED_BYTES = len(b"[Old tool result content cleared]")
+CLEARED = "[Old tool result content cleared]"
 """What stands in a request in place of a result that a microcompaction cleared."""
 
 
@@ -132,10 +132,10 @@ class _Maker:
             draft.parts = tuple(self._cleared(part, ids) for part in draft.parts)
 
     def _cleared(self, part: Part, ids: set[str]) -> Part:
-        if not isinstance(part, ToolResult) or part.call_id not in ids or part.size_bytes <= CLEARED_BYTES:
+        if not isinstance(part, ToolResult) or part.call_id not in ids or part.size_bytes <= len(CLEARED):
             return part
         self.cleared.add(part.place.record)
-        return msgspec.structs.replace(part, size_bytes=CLEARED_BYTES, is_preview=True, media=())
+        return msgspec.structs.replace(part, size_bytes=len(CLEARED), made=CLEARED, is_preview=True, media=())
 
 
 def _extended(found: Sequence[T], more: Iterable[T]) -> list[T]:

@@ -20,11 +20,12 @@ from typing import Any
 
 from compactctl.document import Document, Edit, Place, Replace, Route, write_json
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers
-from compactctl.formats.edits import replace_text, text_in
+from compactctl.formats.edits import replace_text
 from compactctl.formats.fork import UUID, derived_id
 from compactctl.formats.interface import NewSession, SideFile
 from compactctl.model import Transcript
 from compactctl.preview import is_preview
+from compactctl.texts import text_in
 
 _STUB = b"<persisted-output>"
 _STUBBED = ("message", "replacements")

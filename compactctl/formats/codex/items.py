@@ -122,9 +122,9 @@ class Items:
             case "reasoning":
                 return _reasoning(item, place)
             case "web_search_call":
-                return (Opaque(place, item.type, len(item.action)),)
+                return _unseen(item.type, item.action, place, "action")
             case "tool_search_call":
-                return (Opaque(place, item.type, len(item.arguments)),)
+                return _unseen(item.type, item.arguments, place, "arguments")
             case "image_generation_call":
                 return _image(item, place)
             case kind if kind in SEALED_HISTORY:
@@ -152,6 +152,11 @@ class Items:
         if found:
             self._copies.setdefault(call_id, []).extend(found)
         return sum(copy.size_bytes for copy in found)
+
+
+def _unseen(kind: str, raw: Raw, place: Place, field: str) -> tuple[Part, ...]:
+    """Return what the provider's own tool was asked, which stands under this field."""
+    return (Opaque(place.at(field) if len(raw) else place, kind, len(raw)),)
 
 
 def _message(item: Payload, place: Place, line: int, key: str) -> Said:

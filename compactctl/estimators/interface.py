@@ -1,0 +1,37 @@
+"""What an estimator is, and what it is bound to."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from compactctl.document import Document
+from compactctl.model import Message
+
+
+class Subject(Struct, frozen=True):
+    """The session that an estimator is to count: where its texts are, and whose model reads them."""
+
+    document: Document
+    model: str | None = None
+    format: str | None = None
+
+
+class Estimator(Protocol):
+    """Says how many tokens messages take up. Adding messages never makes it less.
+
+    One that reads text gets it by `texts.counted`, from the document that it is bound to.
+    """
+
+    @property
+    def name(self) -> str:
+        """What makes the number, and all of what made it: ask once everything is counted."""
+        ...
+
+    def tokens(self, messages: Iterable[Message]) -> int:
+        """Return the tokens of these messages together. They are of the document that the estimator is bound to."""
+        ...
+
+    def of(self, document: Document) -> "Estimator":
+        """Return the same estimator for messages of another document: the session as it was written."""
+        ...
