@@ -8,6 +8,7 @@ its like are text). What no JSON reader accepts is reported, copied through unto
 """
 
 import hashlib
+import io
 import itertools
 import json
 import math
@@ -269,6 +270,15 @@ class Document:
             digest.update(window)
         return digest.hexdigest()
 
+    def until(self, record: int) -> "Document":
+        """Return the file as it was before this record was written: a document of its own, to be read by any format.
+
+        For a whole file ask for `len(document)`. What both know has the same index, line, place and bytes in both.
+        The two share their source, so neither is walked while the other one is. Raises IndexError.
+        """
+        end = self.size_bytes if record == len(self) else self._starts[record]
+        return Document(io.BufferedReader(_FirstBytes(self._source, end), COPY_BYTES))
+
     # editing -----------------------------------------------------------------------------------
 
     def splices(self, edits: Iterable[Edit]) -> tuple[Splice, ...]:
@@ -373,6 +383,36 @@ class Document:
         if len(read) < end - start:
             raise EOFError("the file got shorter while it was read")
         return read
+
+
+class _FirstBytes(io.RawIOBase):
+    """The first bytes of a file as a file. Closing it leaves the other one open."""
+
+    def __init__(self, source: BinaryIO, size_bytes: int) -> None:
+        self._source = source
+        self._size_bytes = size_bytes
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size_bytes}[whence]
+        self._offset = base + offset
+        return self._offset
+
+    def tell(self) -> int:
+        return self._offset
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._source.seek(self._offset)
+        read = self._source.read(max(0, min(len(buffer), self._size_bytes - self._offset)))
+        buffer[: len(read)] = read
+        self._offset += len(read)
+        return len(read)
 
 
 def _record_of(edit: Replace) -> int:

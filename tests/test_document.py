@@ -54,6 +54,54 @@ def edited(document: Document, *edits) -> bytes:
     return b"".join(document.edited(document.splices(edits)))
 
 
+# as it was before ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "raw, records, sizes",
+    [
+        (b'{"a":1}\n{"a":2}\n', 2, [0, 8, 16]),
+        (b'{"a":1}{"a":2}\n', 2, [0, 7, 15]),  # glued
+        (b'{"a":1}\n\n\x00\x00{"a":2}\n{"a":3', 2, [0, 11, 25]),  # NUL bytes, and a torn tail
+        (b"", 0, [0]),
+    ],
+)
+def test_a_document_until_a_record_is_what_stood_before_it(raw, records, sizes):
+    document, _ = read(raw)
+    assert len(document) == records
+    assert [document.until(record).size_bytes for record in range(records + 1)] == sizes
+
+
+def test_a_record_has_its_line_place_and_bytes_in_every_earlier_state():
+    document, values = read(b'{"a":1}\n\n{"a":2}{"a":3}\nno json\n\x00{"a":4}\n{"a":')
+    for end in range(len(document) + 1):
+        before = document.until(end)
+        assert [record.value for record in before.records(ANY)] == values[:end]
+        assert [before.raw(record) for record in range(end)] == [document.raw(record) for record in range(end)]
+        assert [before.line(record) for record in range(end)] == [document.line(record) for record in range(end)]
+        assert [before.value(Place(record, ("a",))) for record in range(end)] == [v["a"] for v in values[:end]]
+        assert before.sha256() == document.sha256_of(0, before.size_bytes)
+
+
+def test_the_later_state_is_read_on_after_an_earlier_one():
+    source = io.BytesIO(b'{"a":1}\n{"a":2}\n')
+    document = Document(source)
+    list(document.records(ANY))
+    before = document.until(1)
+    assert [record.value for record in before.records(ANY)] == [{"a": 1}]
+    assert document.raw(1) == b'{"a":2}'
+    assert before.raw(0) == b'{"a":1}'
+    del before
+    assert not source.closed
+    assert [record.value for record in document.records(ANY)] == [{"a": 1}, {"a": 2}]
+
+
+def test_there_is_no_state_after_the_end():
+    document, _ = read(b'{"a":1}\n')
+    with pytest.raises(IndexError):
+        document.until(2)
+
+
 # what is read ------------------------------------------------------------------------------------
 
 
