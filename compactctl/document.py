@@ -4,7 +4,8 @@ The promise: what nobody edits keeps its bytes, whatever is in it. A document kn
 and reads it again when asked; it never holds the decoded session.
 
 A *record* is one JSON value of a line, nearly always the whole line. Lines end at LF bytes only (U+2028 and
-its like are text). What no JSON reader accepts is reported, copied through untouched, and never edited.
+its like are text). What no JSON reader accepts is reported, copied through untouched, and never edited. A file
+that is one array may be split: then its records are the elements, each on the line that it starts on.
 """
 
 import hashlib
@@ -29,6 +30,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 COPY_BYTES = 1 << 20
 """How much of a file is held at once while it is copied or hashed."""
+
+ARRAY_LIMIT_BYTES = 64 << 20
+"""A larger file is not split as an array: it is held whole for that."""
 
 LINE_END_BYTES = 64
 """Blanks before a newline are looked for this far."""
@@ -156,6 +160,7 @@ class Document:
         self._lines = array("Q")
         self._seen: _Seen | None = None
         """The record whose values were asked for last."""
+        self._is_split = False
         self.size_bytes = source.seek(0, 2)
         self.line_count = 0
         self.torn_tail: Splice | None = None
@@ -179,6 +184,10 @@ class Document:
         self._seen = None
         self.torn_tail = None
         damage = _Damage()
+        if self._is_split:
+            yield from self._elements(decoder, damage)
+            self.findings = damage.findings()
+            return
         decode = decoder.decode
         offset = number = 0
         line = b"\n"
@@ -211,6 +220,45 @@ class Document:
         if not self.ends_in_newline and self.torn_tail is None:
             damage.note(number, "no-final-newline", "the last line has no newline")
         self.findings = damage.findings()
+
+    def split_array(self) -> bool:
+        """Take the elements for the records from now on where the file is one whole JSON array; return whether it is.
+
+        For reading alone: no edit knows such a file.
+        """
+        if not self._is_split and self._starts_as_array():
+            try:
+                self._is_split = isinstance(
+                    _MEMBERS.decode(self.slice(0, self.size_bytes)[self._array_start() :]), list
+                )
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self._is_split = False
+        return self._is_split
+
+    def _starts_as_array(self) -> bool:
+        head = self.slice(self._array_start(), self._array_start() + LINE_END_BYTES)
+        return self.size_bytes <= ARRAY_LIMIT_BYTES and head.lstrip(_BLANKS).startswith(b"[")
+
+    def _array_start(self) -> int:
+        return len(_BYTE_ORDER_MARK) if self.slice(0, len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK else 0
+
+    def _elements(self, decoder: Decodes[T], damage: "_Damage") -> Iterator[Record[T]]:
+        """Yield the elements of the array that the file is."""
+        raw = self.slice(0, self.size_bytes)
+        number, counted = 1, 0
+        for _, start, end in members(raw, _skip_space(raw, self._array_start())):
+            number += raw.count(b"\n", counted, start)
+            counted = start
+            piece = raw[start:end]
+            try:
+                value: T | None = decoder.decode(piece)
+                piece.decode()
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                _recover(piece, number, False, False, damage)
+                value = _shaped(piece, decoder)
+            yield Record(self._add(start, end, number), number, end - start, value)
+        self.line_count = raw.count(b"\n") + (not raw.endswith(b"\n"))
+        self.ends_in_newline = True
 
     def _add(self, start: int, end: int, line: int) -> int:
         self._starts.append(start)
@@ -437,6 +485,7 @@ def _gap(
 
 _MEMBERS: "msgspec.json.Decoder[dict[Key, Raw] | list[Raw]]" = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
 _BLANKS = b" \t\n\r"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AFTER_VALUE = frozenset((b",", b"}", b"]", b" ", b"\t", b"\n", b"\r"))
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
@@ -647,7 +696,7 @@ def _with_short_numbers(raw: bytes) -> bytes:
 def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage) -> list[Stretch]:
     """Return where the records of a line stand that the fast decoder refused, and note what is wrong with it."""
     start = 0
-    if at_start and body.startswith(b"\xef\xbb\xbf"):
+    if at_start and body.startswith(_BYTE_ORDER_MARK):
         start = 3
         damage.note(line, "byte-order-mark", "the file starts with a byte order mark")
     if b"\x00" in body:

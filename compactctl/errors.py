@@ -8,6 +8,7 @@ CompactctlError
 │   ├── Unreadable        3   it exists, but the system will not let us read it
 │   ├── UnknownFormat     3   no format recognises it
 │   ├── EmptySession      3   nothing in it
+│   ├── NotCompactable    3   a log that an agent printed: it is read, never compacted
 │   ├── NoSession         3   no session among the inputs
 │   └── NoReceipt         3   not something that compaction wrote
 ├── OverTarget            4   the smallest legal result is still over the threshold
@@ -73,6 +74,10 @@ class UnknownFormat(ReadError):
 
 
 class EmptySession(ReadError):
+    pass
+
+
+class NotCompactable(ReadError):
     pass
 
 

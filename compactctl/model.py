@@ -123,7 +123,10 @@ class Message(Struct, frozen=True, gc=False):
     key: str = ""
     """What the format calls it: a provider message id, a uuid. Empty where the format has none."""
     usage: Usage | None = None
-    """Set on an answer whose usage may serve as an anchor by the format's own rule."""
+    """Set on an answer whose usage may serve as an anchor by the format's own rule.
+
+    Where only what the request took in is known, it stands without output on the message before the answer.
+    """
     is_summary: bool = False
     is_leading: bool = False
     """A system or developer message that stays in front of any cut."""

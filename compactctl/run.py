@@ -6,7 +6,7 @@ One session's failure is an outcome. Only wrong usage is raised, and only before
 import contextlib
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from compactctl.errors import (
     CompactctlError,
     EmptySession,
     Interrupted,
+    NoReceipt,
     NoSession,
+    NotCompactable,
     NotFound,
     UnknownFormat,
     Unreadable,
@@ -31,7 +33,7 @@ from compactctl.job import IN_PLACE, target_tokens
 from compactctl.options import Options
 from compactctl.outcome import Batch, Outcome, Problem, Tally, failed
 from compactctl.places import Places
-from compactctl.session import STANDARD_INPUT, opened
+from compactctl.session import STANDARD_INPUT, opened, opened_to_compact
 
 if TYPE_CHECKING:
     from compactctl import desk
@@ -264,7 +266,7 @@ def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
 
 
 def _spill_one(item: Input, options: Options) -> list[Outcome]:
-    with opened(item.path, options.format) as session:
+    with opened_to_compact(item.path, options.format) as session:
         return apply.spill(session, options, _output(item, options))
 
 
@@ -288,7 +290,7 @@ def _layer2(
             raise Interrupted("nothing was sent and nothing was written")
 
     def one(item: Input, options: Options) -> list[Outcome]:
-        with opened(item.path, options.format) as session:
+        with opened_to_compact(item.path, options.format) as session:
             return layer2.work(session, options, _output(item, options), command, shared)
 
     def with_spending(done: int, total: int, path: str) -> None:
@@ -303,7 +305,7 @@ def _due_tokens(item: Input, options: Options, command: str, shared: "desk.Desk"
 
     if item.path == STANDARD_INPUT:
         return 0
-    with contextlib.suppress(CompactctlError), opened(item.path, options.format) as session:
+    with contextlib.suppress(CompactctlError), opened_to_compact(item.path, options.format) as session:
         return layer2.due_tokens(session, options, _output(item, options), command, shared)
     return 0
 
@@ -326,11 +328,29 @@ def _restored(item: Input, options: Options) -> Path:
 
 
 def _restore_one(item: Input, options: Options) -> list[Outcome]:
-    return undo.restore(item.path, options, inputs.output_folder(item, options.out))
+    with _saying_if_log(item, options):
+        return undo.restore(item.path, options, inputs.output_folder(item, options.out))
 
 
 def _verify_one(item: Input, options: Options) -> list[Outcome]:
-    return undo.check(item.path, options)
+    with _saying_if_log(item, options):
+        return undo.check(item.path, options)
+
+
+@contextlib.contextmanager
+def _saying_if_log(item: Input, options: Options) -> Iterator[None]:
+    """Raise NotCompactable in place of NoReceipt where the file is a log, of which there never can be a receipt."""
+    try:
+        yield
+    except NoReceipt as error:
+        try:
+            with opened_to_compact(item.path, options.format):
+                pass
+        except NotCompactable:
+            raise
+        except CompactctlError:
+            raise error from None
+        raise
 
 
 # the batch ---------------------------------------------------------------------------------------
@@ -423,7 +443,7 @@ def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:
         return work(item, options)
     except UnknownFormat as error:
         return [failed(item.path, error)] if item.is_explicit else None
-    except (EmptySession, Unreadable, NotFound) as error:
+    except (EmptySession, NotCompactable, Unreadable, NotFound) as error:
         return [failed(item.path, error) if item.is_explicit else _skipped(item.path, error)]
     except CompactctlError as error:
         return [failed(item.path, error)]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from compactctl import findings, formats, generations, store
 from compactctl.document import Document
-from compactctl.errors import CompactctlError, EmptySession, SourceChanged, UnknownFormat
+from compactctl.errors import CompactctlError, EmptySession, NotCompactable, SourceChanged, UnknownFormat
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.model import Transcript
@@ -82,6 +82,23 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
             gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
         yield Session(path, document, read, snapshot, receipt)
+
+
+@contextlib.contextmanager
+def opened_to_compact(path: str, format_name: str | None) -> Iterator[Session]:
+    """Open and read a session file that is to be compacted. Raises ReadError as `opened` does, and for a log."""
+    with opened(path, format_name) as session:
+        if session.read.format.printed_by:
+            raise NotCompactable(f"{path}: {_what_to_give(session.read)}")
+        yield session
+
+
+def _what_to_give(read: Read) -> str:
+    """Return why a log is not compacted, and what to give instead."""
+    ids = [transcript.session_id for transcript in read.transcripts if transcript.session_id]
+    by_id = f"by its id ({ids[0]}) or " if ids else ""
+    why = f"it can't be compacted: `{read.format.printed_by}` printed it as a log, which no agent reads again"
+    return f"{why}; give the session that it is about, {by_id}as a file below ~/{read.format.home}"
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from compactctl.settings import Settings
 
 FALLBACK_TOKENS = 128_000
 ANTHROPIC_FALLBACK_TOKENS = 200_000
-ANTHROPIC_FORMATS = frozenset(("anthropic", "claude-code"))
+ANTHROPIC_FORMATS = frozenset(("anthropic", "claude-code", "claude-stream"))
 
 LONG_CONTEXT_MARK = "[1m]"
 LONG_CONTEXT_TOKENS = 1_000_000

@@ -15,7 +15,7 @@ import msgspec
 
 from compactctl.document import COPY_BYTES, Document
 from compactctl.errors import UsageError
-from compactctl.formats import anthropic, chat, claude_code, codex, pi
+from compactctl.formats import anthropic, chat, claude_code, claude_stream, codex, codex_exec, pi
 from compactctl.formats.interface import Format
 from compactctl.formats.messages import ANTHROPIC_BLOCKS, conversation, is_message
 from compactctl.formats.others import KIMI_CONTEXT, name_of
@@ -24,6 +24,8 @@ FORMATS: dict[str, Format] = {
     "claude-code": claude_code.FORMAT,
     "codex": codex.FORMAT,
     "pi": pi.FORMAT,
+    "claude-stream": claude_stream.FORMAT,
+    "codex-exec": codex_exec.FORMAT,
     "anthropic": anthropic.FORMAT,
     "chat": chat.FORMAT,
 }
@@ -31,6 +33,9 @@ FORMATS: dict[str, Format] = {
 
 PLAIN = ("anthropic", "chat")
 """The formats of provider messages without an agent around them."""
+
+IN_ARRAYS = ("claude-stream",)
+"""The formats whose records may also be the elements of an array that is the whole file."""
 
 AGENT_SHARE = 1 / 5
 """An agent's format claims more than this share of the objects; new kinds of records appear every month."""
@@ -107,6 +112,9 @@ def recognise(document: Document) -> Format | None:
 
     Walks `document.records`, not always to the end, so it comes before `Format.read`.
     """
+    in_array = _in_array(document)
+    if in_array is not None:
+        return in_array
     if not _is_a_record_a_line(document):
         return None
     claims = _Claims()
@@ -126,6 +134,19 @@ def recognise(document: Document) -> Format | None:
     if found is not None and found.name == "chat" and _has_anthropic_line(document):
         return FORMATS["anthropic"]
     return found
+
+
+def _in_array(document: Document) -> Format | None:
+    """Return the format that most elements are in of a file that is one array, where it is one that comes so."""
+    if not document.slice(0, FIRST_LINE_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip(b" \t\r\n").startswith(b"["):
+        return None
+    whole = _as_one_document(document)
+    items = [msgspec.json.decode(item) for item in whole[:HEAD_RECORDS]] if isinstance(whole, list) else []
+    for name in IN_ARRAYS:
+        claimed = sum(isinstance(item, dict) and FORMATS[name].claims(item) for item in items)
+        if claimed > len(items) * PLAIN_SHARE and document.split_array():
+            return FORMATS[name]
+    return None
 
 
 def _objects(document: Document) -> Iterator[tuple[int, int, dict[str, Any]]]:

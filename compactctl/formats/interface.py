@@ -105,7 +105,15 @@ class Format(Protocol):
 
     @property
     def home(self) -> str:
-        """The folder under a user's own in which its agent keeps sessions, e.g. `.pi/agent/sessions`; "" for none."""
+        """The folder under a user's own in which its agent keeps sessions, e.g. `.pi/agent/sessions`; "" for none.
+
+        Of a log it is where the sessions are that such logs are about.
+        """
+        ...
+
+    @property
+    def printed_by(self) -> str:
+        """The command whose output this is, where it is a log: read, but never compacted; "" for sessions."""
         ...
 
     @property

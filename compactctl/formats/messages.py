@@ -152,6 +152,7 @@ class MessageLines(Struct, frozen=True):
     name: str
     is_anthropic: bool
     home: str = ""
+    printed_by: str = ""
     in_place_risk: str = ""
     preview_style: str = "seed"
 

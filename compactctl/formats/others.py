@@ -1,7 +1,6 @@
 """What files of other programs look like, so that an error can say what was seen instead of only what was not.
 
-Each entry is a name and a test of one decoded object. Nothing here is read any further: some of these become formats
-later, the logs that agents print (`claude -p --output-format stream-json`, `codex exec --json`) never can be resumed.
+Each entry is a name and a test of one decoded object. Nothing here is read any further; some of these become formats.
 Sources: research, formats 4-15.
 """
 
@@ -35,22 +34,6 @@ def _list(value: Any) -> list[Any]:
 def _first(value: Any) -> Object:
     """Return the first object of a list; an empty one where there is none."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
-
-
-def _claude_stream(record: Object) -> bool:
-    kind = record.get("type")
-    if kind in ("user", "assistant"):
-        return _has(record, "message", "session_id") and not record.keys() & {"sessionId", "parentUuid"}
-    if kind == "system":
-        return _has(record, "subtype", "session_id") and "sessionId" not in record
-    return (kind == "result" and _has(record, "subtype", "session_id")) or kind == "stream_event"
-
-
-_EXEC_EVENTS = ("thread.started", "turn.started", "turn.completed", "turn.failed", "item.")
-
-
-def _codex_exec(record: Object) -> bool:
-    return _text(record.get("type")).startswith(_EXEC_EVENTS)
 
 
 def _copilot(record: Object) -> bool:
@@ -143,8 +126,6 @@ def _ours(record: Object) -> bool:
 
 OTHERS = (
     Other("what compactctl itself wrote", _ours),
-    Other("the output of `claude -p --output-format stream-json`, a log that cannot be resumed", _claude_stream),
-    Other("the output of `codex exec --json`, a log that cannot be resumed", _codex_exec),
     Other("a Copilot CLI session", _copilot),
     Other("a Qwen Code session", _qwen),
     Other("a Gemini CLI session", _gemini),

@@ -215,6 +215,7 @@ class PiSession(Struct, frozen=True):
     name: str = "pi"
     is_anthropic: bool = False
     home: str = ".pi/agent/sessions"
+    printed_by: str = ""
     in_place_risk: str = ""
     preview_style: str = "seed"
 

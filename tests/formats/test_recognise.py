@@ -135,9 +135,8 @@ def test_a_document_can_be_read_after_it_was_recognised():
             "one JSON document, an array of 2 and not a record a line, JSON objects with the key a",
         ),
         (
-            lines({"type": "turn.started"}, {"type": "item.started"}),
-            "the output of `codex exec --json`, a log that cannot be resumed "
-            "(2 lines, JSON objects of types turn.started, item.started)",
+            lines({"type": "session.start", "data": {}}, {"type": "user.message", "data": {}}),
+            "a Copilot CLI session (2 lines, JSON objects of types session.start, user.message)",
         ),
         (
             json.dumps([chat.user()], indent=1).encode(),
@@ -154,11 +153,6 @@ def test_what_was_seen_is_said(raw, words):
 @pytest.mark.parametrize(
     "record, words",
     [
-        ({"type": "thread.started", "thread_id": "x"}, "codex exec --json"),
-        ({"type": "item.completed", "item": {}}, "codex exec --json"),
-        ({"type": "system", "subtype": "init", "session_id": "s", "tools": []}, "stream-json"),
-        ({"type": "assistant", "message": {"role": "assistant", "content": []}, "session_id": "s"}, "stream-json"),
-        ({"type": "result", "subtype": "success", "session_id": "s"}, "stream-json"),
         ({"type": "session.start", "data": {}}, "Copilot"),
         ({"sessionId": "s", "projectHash": "h", "messages": []}, "Gemini CLI"),
         ({"uuid": "u", "parentUuid": None, "sessionId": "s", "message": {"role": "user", "parts": []}}, "Qwen Code"),
@@ -227,6 +221,8 @@ def test_real_files_are_claimed_by_their_own_format_alone(corpus):
         ("claude-code", ("claude", "--resume", "/s.jsonl", "--fork-session"), ("claude", "--resume", "id-1")),
         ("pi", ("pi", "--session", "/s.jsonl"), ("pi", "--session", "/s.jsonl")),
         ("codex", (), ("codex", "resume", "id-1")),
+        ("claude-stream", (), ()),
+        ("codex-exec", (), ()),
         ("anthropic", (), ()),
         ("chat", (), ()),
     ],

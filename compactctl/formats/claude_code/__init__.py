@@ -80,6 +80,7 @@ class ClaudeCode:
     name = "claude-code"
     is_anthropic = True
     home = ".claude/projects"
+    printed_by = ""
     in_place_risk = ""
     preview_style = "native"
 

@@ -52,6 +52,7 @@ class Codex(Struct, frozen=True):
     name: str = "codex"
     is_anthropic: bool = False
     home: str = ".codex/sessions"
+    printed_by: str = ""
     in_place_risk: str = (
         "a fork of this session that codex made itself names bytes of this file (history_base) and no longer resumes "
         "once it is shorter; --new-session leaves it whole"
