@@ -36,6 +36,15 @@ def is_preview(text: str) -> bool:
     return _SEED_FORM.match(text) is not None and len(text.encode("utf-8", "replace")) <= PREVIEW_MAX_BYTES
 
 
+_SAVED = re.compile(r"(?:Full output saved to: |\[saved to\] )([^\n]+)\n")
+
+
+def saved_path(text: str) -> str | None:
+    """Return where a preview says that its whole text is; None where it names no place."""
+    match = _SAVED.search(text)
+    return match[1].strip() if match else None
+
+
 def make_preview(text: str, size_bytes: int, path: str, style: str, settings: Layer1) -> str:
     """Return the text that stands in place of `text`, which is `size_bytes` of UTF-8 and lies at `path`.
 

@@ -30,10 +30,12 @@ class Rule(NamedTuple):
     hints: tuple[str, ...]
     """One of these is in every text that has such a secret: most texts are through by that alone."""
     pattern: re.Pattern[str]
+    words: tuple[str, ...] = ()
+    """Where there are any, one of these is in it as well, in whatever case: the pattern alone would be slow."""
 
 
-def _rule(kind: str, hints: str, pattern: str, flags: int = 0) -> Rule:
-    return Rule(kind, tuple(hints.split()), re.compile(pattern, flags))
+def _rule(kind: str, hints: str, pattern: str, flags: int = 0, words: str = "") -> Rule:
+    return Rule(kind, tuple(hints.split()), re.compile(pattern, flags), tuple(words.split()))
 
 
 _END = r"(?![A-Za-z0-9_\-])"
@@ -77,7 +79,7 @@ RULES: tuple[Rule, ...] = (
     _rule("pypi-token", "pypi-", rf"{_START}(?P<secret>pypi-AgE[A-Za-z0-9_\-]{{50,}})"),
     _rule("huggingface-token", "hf_", rf"{_START}(?P<secret>hf_[A-Za-z0-9]{{30,}}){_END}"),
     _rule("sendgrid-key", "SG.", rf"{_START}(?P<secret>SG\.[A-Za-z0-9_\-]{{20,24}}\.[A-Za-z0-9_\-]{{39,50}}){_END}"),
-    _rule("digitalocean-token", "do", rf"{_START}(?P<secret>do[por]_v1_[a-f0-9]{{64}}){_END}"),
+    _rule("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", rf"{_START}(?P<secret>do[por]_v1_[a-f0-9]{{64}}){_END}"),
     _rule("groq-key", "gsk_", rf"{_START}(?P<secret>gsk_[A-Za-z0-9]{{40,}}){_END}"),
     _rule(
         "jwt",
@@ -108,17 +110,20 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "named-secret",
         "= :",
-        r"(?<![A-Za-z])(?:[A-Za-z0-9]+[_\-])*"
+        r"(?<![A-Za-z])"
         r"(?:api[_\-]?key|access[_\-]?key(?:[_\-]id)?|secret[_\-]?(?:access[_\-]?)?key|client[_\-]?secret"
         r"|auth[_\-]?token|access[_\-]?token|refresh[_\-]?token|session[_\-]?token|private[_\-]?token"
-        r"|token|secret|password|passwd|passphrase)"
+        r"|token|secret|(?:pg)?password|passwd|passphrase)"
         r"\\?[\"']?\s{0,3}(?:=|:)\s{0,3}\\?[\"']?(?P<secret>[^\s\"'`<>$(){}\[\],;&|\\]{8,})",
         re.IGNORECASE,
+        words="key token secret passw passphrase",
     ),
 )
 """In order: what an earlier rule took out is no longer there for a later one."""
 
-_VAGUE = frozenset({"named-secret", "authorization"})
+_HINT = re.compile("|".join(re.escape(hint) for rule in RULES for hint in rule.hints))
+
+VAGUE = frozenset({"named-secret", "authorization"})
 """Rules that go by a name alone: the value must look like something that was drawn by chance or chosen by a person."""
 
 _HEX_ID = re.compile(r"[0-9a-f]{7,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -133,18 +138,51 @@ def mark(kind: str) -> str:
 def redact(text: str) -> Redacted:
     """Return the text with each known kind of key replaced by a mark. Doing it again changes nothing more."""
     counts: dict[str, int] = {}
+
+    def count(kind: str, _: str) -> None:
+        counts[kind] = counts.get(kind, 0) + 1
+
+    return Redacted(_replaced(text, count), counts)
+
+
+class Secret(NamedTuple):
+    """A known kind of key that was found, and its value, which no output may tell."""
+
+    kind: str
+    value: str
+
+
+def secrets(text: str) -> list[Secret]:
+    """Return what `redact` would take out of a text, in the order of the rules."""
+    found: list[Secret] = []
+    _replaced(text, lambda kind, value: found.append(Secret(kind, value)))
+    return found
+
+
+def _replaced(text: str, note: Callable[[str, str], None]) -> str:
+    if _HINT.search(text) is None:
+        return text
+    lower = ""
     for rule in RULES:
-        if any(hint in text for hint in rule.hints):
-            text = rule.pattern.sub(_replacer(rule, counts), text)
-    return Redacted(text, counts)
+        for hint in rule.hints:
+            if hint in text:
+                break
+        else:
+            continue
+        if rule.words:
+            lower = lower or text.lower()
+            if not any(word in lower for word in rule.words):
+                continue
+        text = rule.pattern.sub(_replacer(rule, note), text)
+    return text
 
 
-def _replacer(rule: Rule, counts: dict[str, int]) -> Callable[[re.Match[str]], str]:
+def _replacer(rule: Rule, note: Callable[[str, str], None]) -> Callable[[re.Match[str]], str]:
     def replaced(match: re.Match[str]) -> str:
         secret = match["secret"]
-        if _MARK.search(match[0]) or secret.startswith("[redacted") or (rule.kind in _VAGUE and not _is_drawn(secret)):
+        if _MARK.search(match[0]) or secret.startswith("[redacted") or (rule.kind in VAGUE and not _is_drawn(secret)):
             return match[0]
-        counts[rule.kind] = counts.get(rule.kind, 0) + 1
+        note(rule.kind, secret)
         start, end = match.span("secret")
         return match[0][: start - match.start()] + mark(rule.kind) + match[0][end - match.start() :]
 

@@ -1,5 +1,95 @@
-"""Usage: what was recorded and can not be right."""
+"""Usage: what was recorded and can't be right."""
 
-from compactctl.checks.interface import Check
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-CHECKS: tuple[Check, ...] = ()
+from compactctl.checks.interface import Check, Subject
+from compactctl.findings import Finding
+from compactctl.model import Message, Text, ToolCall, Usage
+
+FALLEN_TOKENS = 20_000
+FALLEN_SHARE = 1 / 2
+"""Of an input that is said to fall: at least so much less, and no more than this share of the one before."""
+
+PLACEHOLDER_BYTES_A_TOKEN = 40
+"""An answer with more bytes for each recorded token was not counted to its end: real ones have 2 to 14."""
+
+PLACEHOLDER_LEAST_BYTES = 400
+PLACEHOLDER_LEAST_ANSWERS = 3
+
+
+def impossible(subject: Subject) -> Iterator[Finding]:
+    """Yield whether requests are said to have held more than the window."""
+    window = subject.sized.measured.window.tokens
+    over = [usage for usage in subject.sized.transcript.requests if usage.total_tokens > window]
+    if over:
+        most = max(usage.total_tokens for usage in over)
+        text = f"{most:,} tokens in one request, and the window is {window:,}{_others(over)}"
+        yield Finding(over[0].line, "impossible-usage", text)
+
+
+def falling(subject: Subject) -> Iterator[Finding]:
+    """Yield each answer in context whose request took in far less than the one before, by the same model."""
+    transcript = subject.sized.transcript
+    counted = [message.usage for message in transcript.messages[transcript.anchor_floor :] if message.usage is not None]
+    for before, after in pairwise(counted):
+        fallen = before.input_tokens - after.input_tokens
+        if before.model != after.model or fallen < FALLEN_TOKENS:
+            continue
+        if after.input_tokens <= before.input_tokens * FALLEN_SHARE:
+            text = f"input of {after.input_tokens:,} tokens, after {before.input_tokens:,} at line {before.line}"
+            yield Finding(after.line, "falling-usage", text)
+
+
+def placeholders(subject: Subject) -> Iterator[Finding]:
+    """Yield whether answers are recorded with far fewer output tokens than their text has."""
+    large, poor = 0, list[Usage]()
+    for message in subject.sized.transcript.messages:
+        usage = message.usage
+        size = _said_bytes(message) if usage is not None else 0
+        if usage is None or size < PLACEHOLDER_LEAST_BYTES:
+            continue
+        large += 1
+        if size > PLACEHOLDER_BYTES_A_TOKEN * max(1, usage.output_tokens):
+            poor.append(usage)
+    if len(poor) >= PLACEHOLDER_LEAST_ANSWERS and len(poor) * 2 > large:
+        text = f"{len(poor)} of {large} longer answers have more than {PLACEHOLDER_BYTES_A_TOKEN} bytes an output token"
+        yield Finding(poor[0].line, "placeholder-output", text)
+
+
+def _said_bytes(message: Message) -> int:
+    said = 0
+    for part in message.parts:
+        if isinstance(part, Text):
+            said += part.size_bytes
+        elif isinstance(part, ToolCall):
+            said += part.arguments_bytes
+    return said
+
+
+def repeated(subject: Subject) -> Iterator[Finding]:
+    """Yield whether requests that follow each other have the very same usage."""
+    same = [
+        after
+        for before, after in pairwise(subject.sized.transcript.requests)
+        if after.output_tokens and _counts(before) == _counts(after)
+    ]
+    if same:
+        text = f"the usage is that of the request before, {same[0].total_tokens:,} tokens{_others(same)}"
+        yield Finding(same[0].line, "repeated-usage", text)
+
+
+def _counts(usage: Usage) -> tuple[int, ...]:
+    return usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
+
+
+def _others(found: Sequence[Usage]) -> str:
+    return f"; {len(found) - 1:,} more such" if len(found) > 1 else ""
+
+
+CHECKS = (
+    Check(("impossible-usage",), impossible),
+    Check(("falling-usage",), falling),
+    Check(("placeholder-output",), placeholders),
+    Check(("repeated-usage",), repeated),
+)
