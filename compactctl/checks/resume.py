@@ -13,10 +13,10 @@ from compactctl.findings import Finding
 from compactctl.formats import messages_checks, pi_checks
 from compactctl.formats.claude_code import checks as claude_code_checks
 from compactctl.formats.codex import checks as codex_checks
-from compactctl.formats.edits import result_text
 from compactctl.model import Transcript
 from compactctl.preview import saved_path
 from compactctl.session import STANDARD_INPUT
+from compactctl.texts import result_text
 
 BY_FORMAT: dict[str, Callable[[Document, Transcript], Iterable[Finding]]] = {
     "claude-code": claude_code_checks.check,
