@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl import views
-from compactctl.checks import CHECKS
+from compactctl.checks import CHECKS, loss
 from compactctl.checks.interface import Subject
 from compactctl.document import Document
 from compactctl.errors import UsageError
@@ -35,8 +35,9 @@ def audit(session: Session, options: Options) -> list[Outcome]:
     for transcript in session.read.transcripts:
         sized = views.size(session, transcript, options)
         made = views.outcome(session, sized)
-        subject = Subject(session, sized, options, transcript is session.read.transcripts[0])
-        made.audit = AuditNote(figures(subject))
+        losses = loss.losses(session, transcript) if wanted.intersection(loss.RULES) else ()
+        subject = Subject(session, sized, options, transcript is session.read.transcripts[0], losses)
+        made.audit = AuditNote(figures(subject), tuple(loss.note(each) for each in losses))
         found = [*session.read.findings_of(transcript), *sized.measured.findings, *_checked(subject, wanted)]
         kept = [*(f for f in found if f.rule in wanted), *broken_gates(made.audit.figures, options.audit)]
         made.findings = _judged(kept, made, session.document, options.settings)

@@ -79,7 +79,9 @@ EDITORS = frozenset(
 )
 """Tools that change files, in lower case."""
 
-_TARGETS = ("file_path", "path", "notebook_path", "filename", "target_file", "absolute_path")
+TARGETS = ("file_path", "path", "notebook_path", "filename", "target_file", "absolute_path")
+"""Arguments that name the file which a tool works on."""
+
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
 
 
@@ -264,7 +266,7 @@ def changed_files(call: Called) -> list[str]:
     arguments = arguments_of(call.arguments)
     if call.name.lower() not in EDITORS or not isinstance(arguments, dict) or arguments.get("command") == "view":
         return []
-    target = next((arguments[key] for key in _TARGETS if isinstance(arguments.get(key), str)), None)
+    target = next((arguments[key] for key in TARGETS if isinstance(arguments.get(key), str)), None)
     return [target] if target else []
 
 

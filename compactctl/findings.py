@@ -67,7 +67,11 @@ BY_GROUP: dict[Group, dict[str, Severity]] = {
         "no-usage": "note",
         "estimator-error": "note",
     },
-    "loss": {},
+    "loss": {
+        "lost-after-compaction": "note",
+        "lost-instruction": "warning",
+        "read-again": "note",
+    },
     "secrets": {
         "secret": "error",
         "possible-secret": "warning",

@@ -28,12 +28,13 @@ from compactctl.plan import Cut
 from compactctl.providers.interface import ProviderUsage
 from compactctl.receipt import Receipt, SessionNote
 from compactctl.redact import add, redact
-from compactctl.references import calls_text, commands_in, script_of, survival
+from compactctl.references import named, script_of, survival
 from compactctl.rewrite import planned_messages
 from compactctl.session import Session
 from compactctl.settings import public
 from compactctl.story import Said, read_story, request_test
 from compactctl.summary import Asked, Summary, Trigger, make_budget, summarize
+from compactctl.survival import text_of, texts_of
 
 COMPACT, SUMMARIZE = "compact", "summarize"
 
@@ -256,7 +257,7 @@ def _material(job: Job, item: Planned, cut: Cut) -> _Material:
     previews = dict(_previews(item))
     counts: list[Mapping[str, int]] = []
     said = tuple(_clean(each, counts) for each in metas.split([each for each in story if each.index in gone]))
-    kept = "\n".join(previews.get(each.index) or "\n".join(_texts(each)) for each in story if each.index not in gone)
+    kept = "\n".join(previews.get(each.index) or text_of(each) for each in story if each.index not in gone)
     return _Material(said, kept, add(*counts))
 
 
@@ -281,14 +282,6 @@ def _clean(said: Said, counts: list[Mapping[str, int]]) -> Said:
     return msgspec.structs.replace(said, text=cleaned(said.text), calls=calls, result=result)
 
 
-def _texts(said: Said) -> Iterator[str]:
-    yield said.text
-    for call in said.calls:
-        yield calls_text(call.arguments)
-    if said.result is not None:
-        yield said.result.text
-
-
 def _previous(said: Sequence[Said], facts_max_tokens: int) -> str | None:
     """Return the newest earlier summary; without its facts where code adds those anew."""
     text = next((each.text for each in reversed(said) if each.is_summary and each.text.strip()), None)
@@ -296,11 +289,13 @@ def _previous(said: Sequence[Said], facts_max_tokens: int) -> str | None:
 
 
 def _survival(material: _Material, texts: Metas) -> dict[str, SurvivalNote]:
-    before = [text for each in material.said if not each.is_summary for text in _texts(each)]
-    scripts = (script_of(call.arguments) for each in material.said for call in each.calls)
-    commands = {command for script in scripts if script for command in commands_in(script)}
+    """Return what becomes of all that the summarised part names: nobody knows yet what will be used again."""
+    before = [text for each in material.said if not each.is_summary for text in texts_of(each)]
+    scripts = [script for each in material.said for call in each.calls if (script := script_of(call.arguments))]
+    wanted = named(before, scripts)
     present = "\n".join((texts.summary, texts.acknowledged, texts.reminder, material.kept))
-    found = survival(before, present, [*before, *commands], commands)
+    commands = (reference.text for reference in wanted if reference.kind == "command")
+    found = survival(wanted, present, "\n".join((*before, *commands)))
     return {kind: SurvivalNote(each.total, each.present, each.reachable) for kind, each in found.items()}
 
 

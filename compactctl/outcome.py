@@ -254,10 +254,38 @@ class Figures(Struct, frozen=True, kw_only=True):
     """The median; null where too few requests tell."""
 
 
+class MissedNote(Struct, frozen=True):
+    """Something that was known before a compaction, not in the context after it, and used again on this line."""
+
+    type: str
+    text: str
+    line: int
+    reachable: bool
+
+
+class LossNote(Struct, frozen=True):
+    """What one compaction that stands in the session kept of what was used again; secrets are taken out."""
+
+    line: int
+    sealed: bool
+    """It is partly encrypted, so only what was read again is known."""
+    survival: dict[str, SurvivalNote]
+    missed: tuple[MissedNote, ...]
+    """In the order in which they were used again, so many of them as are told."""
+    instructions: tuple[str, ...]
+    """What a person had to say again."""
+    reads: int
+    """Files read until the next compaction."""
+    reads_again: int
+    read_bytes: int
+    read_again_bytes: int
+
+
 class AuditNote(Struct, frozen=True):
-    """What `audit` adds."""
+    """What `audit` adds. `losses` are of the compactions after which an answer came, where a rule of loss is wanted."""
 
     figures: Figures
+    losses: tuple[LossNote, ...] = ()
 
 
 def notes(findings: Iterable[Finding]) -> tuple[FindingNote, ...]:

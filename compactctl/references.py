@@ -5,7 +5,7 @@ Survival is literal presence. It is not recall: what stands in a context may sti
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -201,20 +201,44 @@ def shell_commands(arguments: str) -> frozenset[Reference]:
 # survival ----------------------------------------------------------------------------------------
 
 
-def survival(
-    before: Iterable[str], present: str, reachable: Iterable[str], commands: Iterable[str] = ()
-) -> dict[Kind, Survival]:
-    """Return by kind what of the references in `before` and of these commands survives.
+class Holds(Protocol):
+    """A text, or several, that literals are looked for in."""
 
-    `present` is the new context; `reachable` are the texts of the files that it names.
+    def __contains__(self, text: str, /) -> bool: ...
+
+
+def named(texts: Iterable[str], scripts: Iterable[str] = ()) -> set[Reference]:
+    """Return what these texts name, and the commands of these shell scripts."""
+    return set().union(*map(find_references, texts), *map(find_commands, scripts))
+
+
+def stands(reference: Reference, text: Holds, folder: str | None) -> bool:
+    """Return whether a text has a reference: literally, or for a path in the session's folder relative to that."""
+    if reference.text in text:
+        return True
+    short = relative(reference.text, folder) if reference.kind == "path" else reference.text
+    return short != reference.text and ("/" in short or "." in short) and short in text
+
+
+def relative(path: str, folder: str | None) -> str:
+    """Return a path as it reads from the session's folder; one that leads elsewhere as it is."""
+    base = (folder or "").rstrip("/\\")
+    inside = bool(base) and path.startswith((f"{base}/", f"{base}\\"))
+    return path[len(base) + 1 :] if inside else path.removeprefix("./")
+
+
+def survival(
+    wanted: Iterable[Reference], present: Holds, reachable: Holds, folder: str | None = None
+) -> dict[Kind, Survival]:
+    """Return by kind how many of the references stand in `present`, the new context, and in that or in `reachable`.
+
+    `folder` is where the session was at work.
     """
-    wanted = set().union(*map(find_references, before)) | {Reference("command", command) for command in commands}
-    files = "\n".join(reachable)
     tallies: dict[Kind, list[int]] = {kind: [0, 0, 0] for kind in KINDS}
     for reference in wanted:
         tally = tallies[reference.kind]
-        is_present = reference.text in present
+        is_present = stands(reference, present, folder)
         tally[0] += 1
         tally[1] += is_present
-        tally[2] += is_present or reference.text in files
+        tally[2] += is_present or stands(reference, reachable, folder)
     return {kind: Survival(*tally) for kind, tally in tallies.items() if tally[0]}

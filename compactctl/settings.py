@@ -102,6 +102,12 @@ class Audit(Struct, frozen=True):
     """The share of the window that so many of the largest results may take together."""
     estimator_error_percent: Percent = 25.0
     """How far an estimate may be from the usage that was recorded next."""
+    lost_percent: Percent = 50.0
+    lost_count: Limit = 10
+    """After a compaction: the share, and the least number, of things used again that are gone before it is told."""
+    read_again_percent: Percent = 50.0
+    read_again_count: Limit = 10
+    """The same of reads that read a file again."""
     severity: Mapping[str, RuleSeverity] = {}
     """By rule, where it is not the rule's own: `audit.severity.RULE`."""
 

@@ -200,6 +200,20 @@ def reading(path: str) -> Iterator[BinaryIO]:
             yield unpacked
 
 
+def texts_named(session: Path, text: str) -> list[str]:
+    """Return the texts of the histories and spilled files beside a session that a text names, by folder and file.
+
+    Files elsewhere are not looked at, whatever the text says; nor is what can't be read.
+    """
+    texts = []
+    for folder in dict.fromkeys((own_paths(session).folder, session.with_name(stem(session.name)))):
+        for path in sorted({*folder.glob("history*.jsonl"), *folder.glob(f"{SPILL_FOLDER}/*")}):
+            if f"{folder.name}/{path.relative_to(folder).as_posix()}" in text:
+                with contextlib.suppress(OSError), open_plain(path, _NO_FOLLOW) as source:
+                    texts.append(source.read().decode("utf-8", "replace"))
+    return texts
+
+
 def is_packed(path: str) -> bool:
     """Return whether a file is compressed by zstd."""
     try:

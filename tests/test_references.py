@@ -6,8 +6,10 @@ from compactctl.references import (
     calls_text,
     commands_in,
     find_references,
+    named,
     script_of,
     shell_commands,
+    stands,
     survival,
     whole_command,
 )
@@ -121,12 +123,35 @@ def test_commands_of_a_call_are_references():
     assert shell_commands('{"command": "make test"}') == {Reference("command", "make test")}
 
 
+def test_named_are_the_references_of_texts_and_the_commands_of_scripts():
+    assert named(["src/rows.py", "loadTable"], ["make test | tail"]) == {
+        Reference("path", "src/rows.py"),
+        Reference("identifier", "loadTable"),
+        Reference("command", "make test"),
+    }
+
+
 def test_survival_is_literal_presence_by_kind():
-    before = ["src/rows.py and src/late.py, id 3f2a9c1", "loadTable"]
-    counted = survival(before, "look at src/rows.py", ["loadTable src/late.py"], ["make test"])
-    assert counted == {
+    before = named(["src/rows.py and src/late.py, id 3f2a9c1", "loadTable"], ["make test"])
+    assert survival(before, "look at src/rows.py", "loadTable src/late.py") == {
         "path": Survival(2, 1, 2),
         "hex": Survival(1, 0, 0),
         "identifier": Survival(1, 0, 1),
         "command": Survival(1, 0, 0),
     }
+
+
+@pytest.mark.parametrize(
+    "path, text, folder, found",
+    [
+        ("/w/app/src/rows.py", "in src/rows.py", "/w/app", True),
+        ("/w/app/src/rows.py", "in src/rows.py", "/w/app/", True),
+        ("/w/app/src/rows.py", "in src/rows.py", "/w/ap", False),
+        ("/w/app/src/rows.py", "in src/rows.py", None, False),
+        ("/w/app/src", "the src", "/w/app", False),
+        ("./run.sh", "run.sh", None, True),
+        ("src/rows.py", "/w/app/src/rows.py", "/w/app", True),
+    ],
+)
+def test_a_path_stands_where_it_reads_from_the_sessions_folder(path, text, folder, found):
+    assert stands(Reference("path", path), text, folder) is found

@@ -8,6 +8,7 @@ from compactctl.findings import Finding
 from compactctl.options import Options
 from compactctl.session import Session
 from compactctl.settings import Settings
+from compactctl.survival import Loss
 from compactctl.views import Sized
 
 
@@ -19,6 +20,8 @@ class Subject(Struct, frozen=True):
     options: Options
     is_first: bool
     """Whether it is the first session of its file: what is true of the file is said with that one."""
+    losses: tuple[Loss, ...] = ()
+    """What the compactions in it lost; none where no rule asks for that."""
 
     @property
     def settings(self) -> Settings:

@@ -5,12 +5,12 @@
 Each real session is cut where its agent compacted, or at two thirds where it never did; what came before is summarised,
 and what comes after tells what would have been needed: the paths, hex ids, identifiers, commands and URLs in later tool
 calls that had occurred before the cut. Of these, how many stand literally in the new context (in the summary, else in
-the facts, else in the kept part), and how many in a file that the summary names.
+the facts, else in the kept part), and how many in a file that the summary names. Beside it: how many stood in the
+context after the agents' own compactions. A path stands there, too, where it does from the session's folder.
 
 Survival is literal presence, not recall. Nothing that comes after the cut is shown to what makes the summary.
 """
 
-import io
 import statistics
 import sys
 from collections import Counter
@@ -23,13 +23,14 @@ from compactctl.cut import boundaries, choose_cut, summarised
 from compactctl.document import Document
 from compactctl.errors import CompactctlError
 from compactctl.facts import facts_section
-from compactctl.formats.interface import Format
 from compactctl.model import Transcript
 from compactctl.providers import DEFAULT, SummaryRequest, make
-from compactctl.references import calls_text, find_references, shell_commands, whole_command
+from compactctl.references import Reference, stands, whole_command
+from compactctl.session import Session
 from compactctl.settings import Settings
 from compactctl.story import Said, read_story, request_test
 from compactctl.summary import accept
+from compactctl.survival import Loss, Text, loss, moments, text_of_all, used_again
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 WINDOW_TOKENS = 200_000
@@ -52,11 +53,11 @@ class Sample:
     """One session at one moment: what had been said, and what was to come."""
 
     name: str
-    is_own: bool
-    """Whether its agent compacted here."""
     document: Document
     transcript: Transcript
     future: tuple[Said, ...]
+    own: Loss | None = None
+    """What its agent's own compaction lost here."""
 
 
 @dataclass(frozen=True)
@@ -74,41 +75,28 @@ def samples(folder: Path) -> Iterator[Sample]:
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".jsonl", ".json")):
         try:
             with session.opened(str(path), None) as opened:
-                yield from _samples_of(path, opened.read.format, opened.read.transcripts)
+                yield from _samples_of(path.name, opened)
         except CompactctlError:
             continue
 
 
-def _samples_of(path: Path, format_: Format, transcripts: Sequence[Transcript]) -> Iterator[Sample]:
-    data = path.read_bytes()
-    transcript = transcripts[0]
-    lines = [compaction.line for compaction in transcript.compactions]
-    if not lines:
-        yield from _at_two_thirds(path.name, data, format_)
-        return
-    rows = data.split(b"\n")
-    pieces = [_read(b"\n".join(rows[: line - 1]) + b"\n", format_) for line in lines] + [_read(data, format_)]
-    for number, line in enumerate(lines):
-        document, before = pieces[number]
-        later = [item for piece in pieces[number + 1 :] for item in read_story(*piece, {}) if item.line > line]
-        seen = {item.line: item for item in later}
-        yield Sample(f"{path.name}:{line}", True, document, before, tuple(seen.values()))
+def _samples_of(name: str, opened: Session) -> Iterator[Sample]:
+    transcript = opened.read.transcripts[0]
+    if not transcript.compactions:
+        yield from _at_two_thirds(name, opened, transcript)
+    for moment in moments(opened.document, opened.read.format, transcript):
+        own = loss(moment, skipped_rounds=0)
+        yield Sample(f"{name}:{moment.line}", moment.document, moment.transcript, moment.later, own)
 
 
-def _at_two_thirds(name: str, data: bytes, format_: Format) -> Iterator[Sample]:
-    document, transcript = _read(data, format_)
-    messages = transcript.messages
+def _at_two_thirds(name: str, opened: Session, transcript: Transcript) -> Iterator[Sample]:
+    document, messages = opened.document, transcript.messages
     index = max((i for i in boundaries(messages) if i <= len(messages) * 2 // 3), default=0)
     future = read_story(document, transcript, {})[index:]
-    rows = data.split(b"\n")
-    if not future or len(rows) < len(messages) or future[0].line < 2:
+    if not future or document.line_count < len(messages) or future[0].line < 2:
         return
-    yield Sample(name, False, *_read(b"\n".join(rows[: future[0].line - 1]) + b"\n", format_), future)
-
-
-def _read(data: bytes, format_: Format) -> tuple[Document, Transcript]:
-    document = Document(io.BytesIO(data))
-    return document, format_.read(document)[0]
+    before = document.until(messages[index].records[0])
+    yield Sample(name, before, opened.read.format.read(before)[0], future)
 
 
 # measuring ---------------------------------------------------------------------------------------
@@ -125,42 +113,31 @@ def measure(sample: Sample) -> Measured | None:
     story = read_story(sample.document, sample.transcript, {})
     gone = tuple(story[index] for index in summarised(cut))
     indexes = frozenset(summarised(cut))
-    kept = "\n".join(text_of(item) for item in story if item.index not in indexes)
-    wanted = used_again(story, sample.future)
+    kept = text_of_all(item for item in story if item.index not in indexes)
+    before, folder = Text(text_of_all(story)), sample.transcript.cwd
+    wanted = [(reference.kind, reference) for reference in used_again(before, sample.future, folder)]
+    wanted += [(LINE, reference) for reference in lines_again(before, sample.future)]
     if not wanted:
         return None
     summary = accept(make(DEFAULT).answer(SummaryRequest("", settings.layer2.summary_reserve_tokens, gone)))
     facts = facts_section(gone, FACTS_TOKENS, settings.estimator.bytes_per_token, f"{summary}\n{kept}")
-    source = sample.document.slice(0, sample.document.size_bytes).decode("utf-8", "replace")
+    source = Text(
+        text_of_all(story), (sample.document.slice(0, sample.document.size_bytes).decode("utf-8", "replace"),)
+    )
     found: Counter[tuple[str, str]] = Counter()
-    for kind, text in wanted:
-        place = where(text, (summary, facts, kept))
+    for kind, reference in wanted:
+        texts = zip(PLACES, (summary, facts, kept), strict=True)
+        place = next((place for place, text in texts if stands(reference, text, folder)), None)
         found[kind, place or "-"] += 1
-        found[kind, REACHABLE] += place is not None or text in source
+        found[kind, REACHABLE] += place is not None or stands(reference, source, folder)
     size = len(summary.encode()) + len(facts.encode())
     return Measured(sample, -(-size * 2 // 7), Counter(kind for kind, _ in wanted), found)
 
 
-def text_of(said: Said) -> str:
-    """Return all of a message as one text."""
-    result = said.result.text if said.result else ""
-    return "\n".join((said.text, *(calls_text(call.arguments) for call in said.calls), result))
-
-
-def used_again(before: Sequence[Said], future: Sequence[Said]) -> set[tuple[str, str]]:
-    """Return, by kind, what later tool calls refer to and what occurred, literally, before."""
-    text = "\n".join(map(text_of, before))
-    later: set[tuple[str, str]] = set()
-    for call in (call for said in future for call in said.calls):
-        references = find_references(calls_text(call.arguments)) | shell_commands(call.arguments)
-        later |= {(reference.kind, reference.text) for reference in references}
-        later |= {(LINE, line)} if (line := whole_command(call.arguments)) else set()
-    return {(kind, literal) for kind, literal in later if kind in KINDS and literal in text}
-
-
-def where(literal: str, texts: tuple[str, ...]) -> str | None:
-    """Return where something stands first."""
-    return next((place for place, text in zip(PLACES, texts, strict=True) if literal in text), None)
+def lines_again(before: Text, future: Sequence[Said]) -> set[Reference]:
+    """Return the whole lines that later calls run in a shell, as they were typed before."""
+    lines = {whole_command(call.arguments) for said in future for call in said.calls}
+    return {Reference("command", line) for line in lines if line and line in before}
 
 
 # printing ----------------------------------------------------------------------------------------
@@ -171,8 +148,8 @@ def main() -> None:
     every = [measured for sample in samples(folder) if (measured := measure(sample)) is not None]
     for title, chosen in (
         ("all", every),
-        ("where their agent compacted", [item for item in every if item.sample.is_own]),
-        ("at two thirds", [item for item in every if not item.sample.is_own]),
+        ("where their agent compacted", [item for item in every if item.sample.own]),
+        ("at two thirds", [item for item in every if not item.sample.own]),
     ):
         if chosen:
             print(f"\n{title}: {len(chosen)} cuts")
@@ -187,15 +164,23 @@ def _print(chosen: Sequence[Measured]) -> None:
         f" aims {TOKEN_AIMS[0]:,} and {TOKEN_AIMS[1]:,} (o200k; that tokenizer is not bundled yet)"
     )
     places = f"{'summary':>9}{'facts':>7}{'kept':>6}{REACHABLE:>11}"
-    print(f"{'kind':<13}{'n':>6}{'present':>9}{'aim':>6}{places}  Claude Code's own")
+    print(f"{'kind':<13}{'n':>6}{'present':>9}{'aim':>6}{places}{'the agents':>12}  72 by Claude Code")
+    own = [item.sample.own for item in chosen if item.sample.own]
     for kind in KINDS:
         total = sum(item.wanted[kind] for item in chosen)
         if not total:
             continue
         shares = [sum(item.found[kind, place] for item in chosen) / total for place in (*PLACES, REACHABLE)]
         split = f"{shares[0]:>9.0%}{shares[1]:>7.0%}{shares[2]:>6.0%}{shares[3]:>11.0%}"
-        aim, own = (f"{figures[kind]:.0%}" if kind in figures else "-" for figures in (AIMS, BASELINE))
-        print(f"{kind:<13}{total:>6,}{sum(shares[:3]):>9.0%}{aim:>6}{split}  {own}")
+        aim, other = (f"{figures[kind]:.0%}" if kind in figures else "-" for figures in (AIMS, BASELINE))
+        kept = [each.survival[kind] for each in own if kind in each.survival]
+        agents = f"{sum(s.present for s in kept) / sum(s.total for s in kept):.0%}" if kept else "-"
+        print(f"{kind:<13}{total:>6,}{sum(shares[:3]):>9.0%}{aim:>6}{split}{agents:>12}  {other}")
+    reads = sum(each.rereads.reads for each in own)
+    if reads:
+        again = sum(each.rereads.again for each in own)
+        size = sum(each.rereads.again_bytes for each in own)
+        print(f"files read until the next compaction: {reads:,}, {again / reads:.0%} of them again ({size:,} bytes)")
 
 
 if __name__ == "__main__":
