@@ -34,6 +34,9 @@ COPY_BYTES = 1 << 20
 ARRAY_LIMIT_BYTES = 64 << 20
 """A larger file is not split as an array: it is held whole for that."""
 
+MOST_FOUND = 65_536
+"""Of so many values it is remembered where they lie: 16 MB at most."""
+
 LINE_END_BYTES = 64
 """Blanks before a newline are looked for this far."""
 
@@ -161,6 +164,8 @@ class Document:
         self._seen: _Seen | None = None
         """The record whose values were asked for last."""
         self._is_split = False
+        self._found: dict[Place, Stretch] = {}
+        """Where values lie that were asked for: an edit asks for what was looked at before."""
         self.size_bytes = source.seek(0, 2)
         self.line_count = 0
         self.torn_tail: Splice | None = None
@@ -181,7 +186,7 @@ class Document:
         Nothing else may be asked of the document until the walk is over.
         """
         self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
-        self._seen = None
+        self._seen, self._found = None, {}
         self.torn_tail = None
         damage = _Damage()
         if self._is_split:
@@ -285,9 +290,22 @@ class Document:
 
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
-        seen = self._look(place.record)
-        start, end = seen.span(place.route)
-        return seen.raw[start:end]
+        start, end = self._stretch(place)
+        if self._seen is not None and self._seen.record == place.record:
+            base = self._starts[place.record]
+            return self._seen.raw[start - base : end - base]
+        return self._read(start, end)
+
+    def _stretch(self, place: Place) -> Stretch:
+        """Return where a value lies in the file. Raises KeyError where there is none."""
+        found = self._found.get(place)
+        if found is None:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            base = self._starts[place.record]
+            start, end = self._look(place.record).span(place.route)
+            found = self._found[place] = base + start, base + end
+        return found
 
     def _look(self, record: int) -> "_Seen":
         """Return a record to look values up in; the one that was looked at last is still there."""
@@ -346,8 +364,7 @@ class Document:
                 case _:
                     made += self._concrete(edit)
         replacing.sort(key=_record_of)
-        for record, group in itertools.groupby(replacing, _record_of):
-            made += self._replaced(record, group)
+        made += [Splice(*self._stretch(edit.place), edit.json) for edit in replacing]
         for where, changes in arrays.items():
             made += self._rearranged(where, changes)
         made.sort()
@@ -357,13 +374,6 @@ class Document:
             if before.end > after.start:
                 raise ValueError(f"edits overlap at byte {after.start}")
         return tuple(made)
-
-    def _replaced(self, record: int, edits: Iterable[Replace]) -> Iterator[Splice]:
-        """Yield the splices of a record's new values."""
-        seen, base = self._look(record), self._starts[record]
-        for edit in edits:
-            start, end = seen.span(edit.place.route)
-            yield Splice(base + start, base + end, edit.json)
 
     def _rearranged(self, array: Place, changes: Iterable[Remove | Put]) -> Iterator[Splice]:
         """Yield the splices that take elements out of an array and put others in; those that stay keep their bytes."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from compactctl.document import Document
 from compactctl.estimators.interface import Subject
 from compactctl.media import sealed_tokens
-from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
+from compactctl.model import Media, Message, Reasoning, ToolCall, ToolResult, utf8_size
 from compactctl.settings import Settings
 
 
@@ -38,33 +38,25 @@ def make(settings: Settings, _: Subject) -> Heuristic:
 
 def message_bytes(message: Message) -> int:
     """Return the bytes that count: role, texts, each call's id, name and arguments, each result's call id and text."""
-    return utf8_size(message.role) + sum(map(_part_bytes, message.parts))
-
-
-def _part_bytes(part: Part) -> int:
-    match part:
-        case Text(size_bytes=size) | Reasoning(size_bytes=size) | Opaque(size_bytes=size):
-            return size
-        case ToolCall(call_id=call_id, name=name, arguments_bytes=size):
-            return utf8_size(call_id) + utf8_size(name) + size
-        case ToolResult(call_id=call_id, size_bytes=size):
-            return utf8_size(call_id) + size
-        case Media():
-            return 0
+    size = utf8_size(message.role)
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            size += utf8_size(part.call_id) + part.size_bytes
+        elif isinstance(part, ToolCall):
+            size += utf8_size(part.call_id) + utf8_size(part.name) + part.arguments_bytes
+        elif not isinstance(part, Media):
+            size += part.size_bytes
+    return size
 
 
 def tokens_beside(message: Message) -> int:
     """Return the tokens of what is counted outside the bytes: images, documents, sealed reasoning."""
-    return sum(map(_part_tokens, message.parts))
-
-
-def _part_tokens(part: Part) -> int:
-    match part:
-        case Media(tokens=tokens):
-            return tokens
-        case ToolResult(media=media):
-            return sum(item.tokens for item in media)
-        case Reasoning(sealed_bytes=sealed):
-            return sealed_tokens(sealed)
-        case _:
-            return 0
+    tokens = 0
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            tokens += sum(item.tokens for item in part.media) if part.media else 0
+        elif isinstance(part, Media):
+            tokens += part.tokens
+        elif isinstance(part, Reasoning):
+            tokens += sealed_tokens(part.sealed_bytes)
+    return tokens
