@@ -6,14 +6,17 @@ Layer 1 comes whole from here; Layer 2 brings a job that has its cuts.
 import os
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compactctl import generations, store, views
-from compactctl.commit import Written, commit, require_place, write_spills
 from compactctl.errors import OverTarget, SpillFailed
 from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, splices, start
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
+
+if TYPE_CHECKING:
+    from compactctl.commit import Written
 
 SOMETHING_TO_DO = 1
 """The exit code of `--check` where there is."""
@@ -56,6 +59,8 @@ def _dry_run(job: Job) -> list[Outcome]:
 
 
 def _applied(job: Job) -> list[Outcome]:
+    from compactctl.commit import commit, require_place, write_spills  # a dry run does without their cost
+
     disk_before = _disk(job)
     require_place(job)
     write_spills(job)
@@ -120,7 +125,7 @@ def _say_over_threshold(made: Outcome, job: Job, item: Planned) -> None:
         made.exit_code = OverTarget.exit_code
 
 
-def _written(job: Job, item: Planned, written: Written) -> Outcome:
+def _written(job: Job, item: Planned, written: "Written") -> Outcome:
     made = _described(job, item, "applied" if written.is_new else "unchanged")
     made.checks = written.checks.held
     made.output = _output(job)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,8 +34,7 @@ from compactctl.outcome import FateCounts, Layer2Note
 from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
 from compactctl.receipt import Fate, Receipt
-from compactctl.redact import redact
-from compactctl.rewrite import cut_messages, meta_messages, planned_messages, spill_edits
+from compactctl.rewrite import beside, cut_messages, is_within, meta_messages, planned_messages, spill_edits
 from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
@@ -356,75 +355,21 @@ def splices(job: Job) -> Splices:
     edits = spill_edits(job.session.read.format, document, plans, job.paths.spill_path)
     cuts = [_compaction(job, item) for item in job.planned]
     edits = [*edits, *(edit for made in cuts for edit in made.edits)]
-    slimming = _beside(_slimming_of(job), edits)
+    slimming = beside(_slimming_of(job), edits)
     renaming = _renaming(job.new, [*edits, *slimming]) if job.new else []
     edits = [_with_new_ids(edit, job) for edit in edits] if job.new and job.is_cut else edits
     renamed = {edit.place for edit in renaming if isinstance(edit, Replace)}
     slimming = [edit for edit in slimming if not (isinstance(edit, Replace) and edit.place in renamed)]
     edits = [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
     if job.options.redact:
-        edits = _without_secrets(document, [*edits, *slimming, *renaming])
+        from compactctl.cleaning import without_secrets  # what few ask for, and slow to load
+
+        edits = without_secrets(document, [*edits, *slimming, *renaming])
         slimming, renaming = [], []
     every = document.splices([*edits, *slimming, *renaming])
     slim = frozenset(document.splices(slimming)) if slimming else frozenset()
     moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
     return Splices(every, slim & frozenset(every), moved, tuple(cuts))
-
-
-def _without_secrets(document: Document, edits: Sequence[Edit]) -> list[Edit]:
-    """Return the edits with no known kind of key in what they write, and those that take such keys out of every line
-    that stays."""
-    clean = [_redacted(edit) for edit in edits]
-    dropped = {edit.record for edit in edits if isinstance(edit, Drop)}
-    found = [
-        Replace(place, write_json(redact(text).text))
-        for record in range(len(document))
-        if record not in dropped and redact(document.raw(record).decode("utf-8", "replace")).counts
-        for place, text in _strings(read_json(document.raw(record)), Place(record))
-        if redact(text).counts
-    ]
-    return [*clean, *_beside(found, edits)]
-
-
-def _redacted(edit: Edit) -> Edit:
-    def clean(raw: bytes) -> bytes:
-        value = read_json(raw)
-        made = _redacted_in(value)
-        return raw if made == value else write_json(made)
-
-    match edit:
-        case Replace(place, raw):
-            return Replace(place, clean(raw))
-        case Insert(after, raw):
-            return Insert(after, b"\n".join(clean(line) for line in raw.split(b"\n")))
-        case Put(place, raws):
-            return Put(place, tuple(clean(raw) for raw in raws))
-        case _:
-            return edit
-
-
-def _redacted_in(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value).text
-        case list():
-            return [_redacted_in(each) for each in value]
-        case dict():
-            return {key: _redacted_in(each) for key, each in value.items()}
-    return value
-
-
-def _strings(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield every text in a decoded record, with its place."""
-    match value:
-        case str():
-            yield place, value
-        case list():
-            for index, each in enumerate(value):
-                yield from _strings(each, place.at(index))
-        case dict():
-            for key, each in value.items():
-                yield from _strings(each, place.at(key))
 
 
 def _compaction(job: Job, item: Planned) -> CompactionEdits:
@@ -485,22 +430,6 @@ def _renamed_in(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def _beside(edits: Iterable[Edit], others: Iterable[Edit]) -> list[Edit]:
-    """Return the edits that touch nothing that another one replaces or takes out already."""
-    others = list(others)
-    taken = {edit.place for edit in others if isinstance(edit, Replace | Remove)}
-    dropped = {edit.record for edit in others if isinstance(edit, Drop)}
-    return [
-        edit
-        for edit in edits
-        if not isinstance(edit, Replace) or not (edit.place.record in dropped or _is_within(edit.place, taken))
-    ]
-
-
-def _is_within(place: Place, taken: Collection[Place]) -> bool:
-    return any(Place(place.record, place.route[:length]) in taken for length in range(len(place.route) + 1))
-
-
 def _renaming(new: NewSession, others: Sequence[Edit]) -> list[Edit]:
     """Return the edits that give new ids, fitted to the others: what is dropped needs none, and an id that
     another edit put in a chain is renamed there."""
@@ -513,7 +442,7 @@ def _renaming(new: NewSession, others: Sequence[Edit]) -> list[Edit]:
                 continue
             case Replace(place) if place in placed:
                 fitted.append(_renamed(placed[place], new.renamed))
-            case Replace(place) if _is_within(place, placed):
+            case Replace(place) if is_within(place, placed):
                 continue
             case Insert() | Replace() | Drop() | Put() | Remove():
                 fitted.append(edit)

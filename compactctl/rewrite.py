@@ -1,10 +1,10 @@
 """A plan made into edits, and the context as it will be, without writing anything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
-from compactctl.document import Document, DropTail, Edit, Place
+from compactctl.document import Document, Drop, DropTail, Edit, Place, Remove, Replace
 from compactctl.formats.edits import saved_note
 from compactctl.formats.interface import Format, Metas, Spilled
 from compactctl.model import Message, Text, Transcript, utf8_size
@@ -43,6 +43,23 @@ def spill_edits(
             edits += format_.spill_edits(document, [_spilled(spill, path) for spill in plan.spills])
             edits += [] if tokens_after is None else format_.usage_edits(document, transcript, tokens_after)
     return edits
+
+
+def beside(edits: Iterable[Edit], others: Iterable[Edit]) -> list[Edit]:
+    """Return the edits that touch nothing that another one replaces or takes out already."""
+    others = list(others)
+    taken = {edit.place for edit in others if isinstance(edit, Replace | Remove)}
+    dropped = {edit.record for edit in others if isinstance(edit, Drop)}
+    return [
+        edit
+        for edit in edits
+        if not isinstance(edit, Replace) or not (edit.place.record in dropped or is_within(edit.place, taken))
+    ]
+
+
+def is_within(place: Place, taken: Collection[Place]) -> bool:
+    """Return whether a place is one of these, or lies in one of them."""
+    return any(Place(place.record, place.route[:length]) in taken for length in range(len(place.route) + 1))
 
 
 def cut_messages(messages: tuple[Message, ...], plan: Plan, cut: Cut, metas: Sequence[Message]) -> tuple[Message, ...]:

@@ -5,7 +5,6 @@ One session's failure is an outcome. Only wrong usage is raised, and only before
 
 import contextlib
 import os
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from compactctl import agents, apply, inputs, store, undo, views, workers
+from compactctl import agents, apply, inputs, store, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -328,11 +327,15 @@ def _restored(item: Input, options: Options) -> Path:
 
 
 def _restore_one(item: Input, options: Options) -> list[Outcome]:
+    from compactctl import undo  # with all that checks and writes, which a dry run does without
+
     with _saying_if_log(item, options):
         return undo.restore(item.path, options, inputs.output_folder(item, options.out))
 
 
 def _verify_one(item: Input, options: Options) -> list[Outcome]:
+    from compactctl import undo
+
     with _saying_if_log(item, options):
         return undo.check(item.path, options)
 
@@ -452,6 +455,8 @@ def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:
             return [failed(item.path, WriteError(f"{item.path}: {NO_UNICODE}"))]
         made = failed(item.path, Bug(f"{item.path}: a bug in compactctl: {type(error).__name__}: {error}"))
         if options.debug:
+            import traceback
+
             made.traceback = traceback.format_exc()
         return [made]
 

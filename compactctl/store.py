@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -402,6 +401,8 @@ def _link_target(link: str) -> str | None:
 
 
 def _holders_by_lsof(path: Path) -> list[int]:
+    import subprocess
+
     command = ["/usr/sbin/lsof", "-t", "--", str(path)]
     try:
         told = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -168,7 +168,7 @@ def test_a_session_that_changes_while_it_is_read_is_refused(tmp_path, write_sess
         real(job)
         grow(path, "meanwhile")
 
-    monkeypatch.setattr("compactctl.apply.write_spills", meanwhile)
+    monkeypatch.setattr("compactctl.commit.write_spills", meanwhile)
     outcome = spill(path)
     assert (outcome.exit_code, outcome.error.code) == (6, "source_changed")
     assert b"meanwhile" in path.read_bytes()
