@@ -6,22 +6,19 @@ The groups are in the order in which a help page should list them. Defaults are 
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast, get_type_hints
+from typing import Any, NamedTuple, cast
 
 from compactctl.cli import options as opt
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(NamedTuple):
     """Whether to write, and where."""
 
     apply: opt.Apply = False
     out: opt.Out = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shrinking:
+class Shrinking(NamedTuple):
     """How far to go, and where the result is put."""
 
     target: opt.Target = None
@@ -33,16 +30,14 @@ class Shrinking:
     check: opt.Check = False
 
 
-@dataclass(frozen=True, slots=True)
-class WritingAtOnce:
+class WritingAtOnce(NamedTuple):
     """The same for a command that writes unless it is told not to."""
 
     apply: opt.ApplyAtOnce = True
     out: opt.Out = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placing:
+class Placing(NamedTuple):
     """Where the result of a summary by hand is put, and what goes before it."""
 
     spill_first: opt.SpillFirst = False
@@ -54,8 +49,7 @@ class Placing:
     check: opt.Check = False
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(NamedTuple):
     """Who writes summaries, and how much may be sent."""
 
     provider: opt.Provider = None
@@ -66,8 +60,7 @@ class Asking:
     max_input_tokens: opt.MaxInputTokens = None
 
 
-@dataclass(frozen=True, slots=True)
-class Undoing:
+class Undoing(NamedTuple):
     """Where the original is put."""
 
     apply: opt.Apply = True
@@ -76,8 +69,7 @@ class Undoing:
     discard_new: opt.DiscardNew = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How sessions are read and measured."""
 
     from_format: opt.From = "auto"
@@ -87,8 +79,7 @@ class Reading:
     model: opt.Model = None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """Where settings come from."""
 
     config: opt.Config = None
@@ -96,8 +87,7 @@ class Setting:
     assignments: opt.Set = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Which sessions, and how many at once."""
 
     exclude: opt.Exclude = None
@@ -107,8 +97,7 @@ class Finding:
     allow_empty: opt.AllowEmpty = False
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Which sessions of many are shown, and in which order."""
 
     sort: opt.Sort = None
@@ -116,8 +105,7 @@ class Listing:
     show_all: opt.All = False
 
 
-@dataclass(frozen=True, slots=True)
-class Showing:
+class Showing(NamedTuple):
     """How the result is shown."""
 
     output: opt.Output = "table"
@@ -127,8 +115,7 @@ class Showing:
     debug: opt.Debug = False
 
 
-@dataclass(frozen=True, slots=True)
-class Gating:
+class Gating(NamedTuple):
     """What is looked for, what fails, and what was known before."""
 
     fail_on: opt.FailOn = "error"
@@ -145,8 +132,7 @@ class Gating:
     changed_since: opt.ChangedSince = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reporting:
+class Reporting(NamedTuple):
     """How findings are shown, and where else they are written."""
 
     output: opt.AuditOutput = "text"
@@ -163,32 +149,23 @@ class Reporting:
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command as the parser sees it: in place of each parameter that is a group, the options in it."""
-    signature = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command)
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        if is_dataclass(parameter.annotation):
+        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, tuple):
             groups[parameter.name] = parameter.annotation
-            parameters += _parameters(parameter.annotation)
+            parameters += inspect.signature(parameter.annotation).parameters.values()
         else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            parameters.append(parameter)
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
 
     @functools.wraps(command)
     def gathered(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            values[name] = group(**{field: values.pop(field) for field in group._fields})
         command(**values)
 
     cast(Any, gathered).__signature__ = signature.replace(parameters=parameters)
     gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return gathered
-
-
-def _parameters(group: Any) -> list[inspect.Parameter]:
-    types = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
-        )
-        for field in fields(group)
-    ]
