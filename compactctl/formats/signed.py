@@ -12,6 +12,10 @@ from compactctl.findings import Finding
 _EMPTY = (b"", b'""', b"null")
 
 
+MOST_TEXTS = 2
+"""A provider signs one text, and an edit makes two of it; a signature with more is a stand-in, as mocks have."""
+
+
 class Block(Struct, gc=False):
     """A block of a message's content, as far as it matters here."""
 
@@ -29,9 +33,8 @@ class Signed:
     """The signed thinking of a session, noted as it comes."""
 
     def __init__(self) -> None:
-        self._texts: dict[bytes, bytes] = {}
-        """A digest of the text by a digest of its signature."""
-        self._edited: list[int] = []
+        self._texts: dict[bytes, dict[bytes, int]] = {}
+        """By a digest of the signature the digests of its texts, each with the line on which it first stood."""
         self._unsigned: list[int] = []
 
     def note(self, line: int, content: list[Block] | str | None) -> None:
@@ -44,14 +47,16 @@ class Signed:
         if signature in _EMPTY:
             self._unsigned.append(line)
         elif text not in _EMPTY:
-            key, digest = _digest(signature), _digest(_decoded(text))
-            if self._texts.setdefault(key, digest) != digest:
-                self._edited.append(line)
+            texts = self._texts.setdefault(_digest(signature), {})
+            if len(texts) <= MOST_TEXTS:
+                texts.setdefault(_digest(_decoded(text)), line)
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong. Where nothing is signed at all, no provider that signs has seen the session."""
-        for line in self._edited:
-            yield Finding(line, "edited-reasoning", "the signature is that of other reasoning in the session")
+        for texts in self._texts.values():
+            if len(texts) == MOST_TEXTS:
+                said = f"the signature is that of other reasoning, at line {min(texts.values())}"
+                yield Finding(max(texts.values()), "edited-reasoning", said)
         for line in self._unsigned if self._texts else ():
             yield Finding(line, "hollow-reasoning", "the block of thinking has no signature")
 

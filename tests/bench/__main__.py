@@ -1,5 +1,5 @@
-"""What `make bench` prints: CPU time and peak memory of `inspect` and `spill` beside bare loops over the same files,
-what two jobs gain, and start-up.
+"""What `make bench` prints: CPU time and peak memory of `inspect`, `audit` and `spill` beside bare loops over the same
+files, what two jobs gain, and start-up.
 
     python -m tests.bench
 
@@ -85,6 +85,8 @@ def main() -> None:
         "orjson.loads, every line": [sys.executable, "-c", _LOOP.format(module="orjson"), *paths],
         START_UP: on("inspect", [SMALL]),
         "compactctl inspect -j 1": on("inspect", paths, "-j", "1"),
+        "compactctl audit -j 1, without secrets": on("audit", paths, "-j", "1", "--fail-on", "never", "--no-secrets"),
+        "compactctl audit -j 1": on("audit", paths, "-j", "1", "--fail-on", "never"),
         "compactctl spill -j 1": on("spill", paths, "-j", "1"),
         "  --apply, fresh folder": on("spill", paths, "-j", "1", "--apply", "--out", OUT),
     }
