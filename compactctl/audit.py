@@ -13,6 +13,7 @@ from msgspec import Struct
 from compactctl import views
 from compactctl.checks import CHECKS, loss
 from compactctl.checks.interface import Subject
+from compactctl.checks.usage import estimator_errors, median_error_percent
 from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.findings import BY_GROUP, GROUPS, RULES, Finding, sort
@@ -107,6 +108,7 @@ def figures(subject: Subject) -> Figures:
         context_percent=round(100 * peak / window, 1) if window else 0.0,
         compactions=len(transcript.compactions),
         largest_result_bytes=max((result.size_bytes for result in transcript.results), default=0),
+        estimator_error_percent=median_error_percent(estimator_errors(subject.sized)),
     )
 
 

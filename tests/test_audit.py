@@ -12,8 +12,12 @@ from compactctl.__main__ import exit_code
 from compactctl.findings import BY_GROUP, GROUPS, RULES
 from compactctl.rules import GROUP_WORDS, page
 from tests.builders.chat import assistant, lines, tool, user
+from tests.builders.healthy import HEALTHY, healthy, jsonl, set_result
 
 RESULT = "x" * 60_000
+
+KEY = "AKIA" + "QYLPMN5HFIQR7XYZ"
+"""The shape of a key that opens nothing."""
 
 
 @pytest.fixture
@@ -86,6 +90,7 @@ def test_a_finding_is_a_line_as_compilers_print_it(session, capsys):
         (["--max-tokens", "17k"], 1),
         (["--max-context", "13%"], 1),
         (["--max-context", "14"], 0),
+        (["--max-estimator-error", "0"], 0),
         (["--select", "nothing"], 2),
         (["--ignore", "large-results"], 2),
         (["--max-context", "-1"], 2),
@@ -128,6 +133,42 @@ def test_a_fingerprint_stays_whatever_is_appended(session, capsys):
     session.write_bytes(lines(user("first")) + session.read_bytes() + lines(user("more"), assistant("fine")))
     assert list(before) == ["large-result"]
     assert fingerprints() == before
+
+
+def test_the_estimates_of_a_session_are_a_gate(tmp_path, capsys):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(jsonl(healthy("chat")))
+    figures = json.loads(audited(capsys, str(path), "-o", "json")[1])["sessions"][0]["audit"]["figures"]
+    assert figures["estimator_error_percent"] == 1.4
+    assert audited(capsys, str(path), "--max-estimator-error", "1.4")[0] == 0
+    assert audited(capsys, str(path), "--max-estimator-error", "1.3")[0] == 1
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_spilled_file_that_is_gone_is_found(name, tmp_path, capsys):
+    records = healthy(name)
+    set_result(name, records, RESULT)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(jsonl(records))
+    assert exit_code(["spill", str(path), "--apply"]) == 0
+    written = str(tmp_path / "s.compacted.jsonl")
+    capsys.readouterr()
+    assert audited(capsys, written)[0] == 0
+    for file in (tmp_path / "s.compacted" / "tool-results").iterdir():
+        file.unlink()
+    code, printed = audited(capsys, written)
+    assert code == 1
+    assert next(line.split(": ")[1] for line in printed.splitlines() if "error" in line) == "error missing-spill"
+
+
+def test_a_secret_in_a_spilled_file_is_found(session, capsys):
+    session.write_bytes(conversation(tool("c1", RESULT + "\n" + KEY)))
+    assert exit_code(["spill", "s.jsonl", "--apply"]) == 0
+    capsys.readouterr()
+    code, printed = audited(capsys, "s.compacted.jsonl", "--select", "secrets")
+    assert (code, KEY in printed) == (1, False)
+    assert printed.startswith("s.compacted.jsonl:3: error secret: aws-access-key in the file tool-results/")
+    assert audited(capsys, "s.compacted.jsonl", "--no-secrets")[0] == 0
 
 
 # baselines ---------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 """Usage: what was recorded and can't be right."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+
+from msgspec import Struct
 
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import Finding
 from compactctl.model import Message, Text, ToolCall, Usage
+from compactctl.views import Sized
 
 FALLEN_TOKENS = 20_000
 FALLEN_SHARE = 1 / 2
@@ -13,6 +17,9 @@ FALLEN_SHARE = 1 / 2
 
 PLACEHOLDER_BYTES_A_TOKEN = 40
 """An answer with more bytes for each recorded token was not counted to its end: real ones have 2 to 14."""
+
+LEAST_ERRORS = 2
+"""From so many estimates on their median says something."""
 
 PLACEHOLDER_LEAST_BYTES = 400
 PLACEHOLDER_LEAST_ANSWERS = 3
@@ -79,6 +86,57 @@ def repeated(subject: Subject) -> Iterator[Finding]:
         yield Finding(same[0].line, "repeated-usage", text)
 
 
+class Error(Struct, frozen=True):
+    """How far the figure that starts from one usage was from the next one that was recorded, on this line."""
+
+    line: int
+    estimated_tokens: int
+    recorded_tokens: int
+
+    @property
+    def percent(self) -> float:
+        """The difference in percent of what was recorded."""
+        return 100 * abs(self.estimated_tokens - self.recorded_tokens) / self.recorded_tokens
+
+
+def estimator_errors(sized: Sized) -> list[Error]:
+    """Return for each answer in context whose request was counted how far its anchored estimate had been off.
+
+    The estimate is what `measure` would have said right before that request: the usage before it, and an estimate of
+    what came since.
+    """
+    transcript = sized.transcript
+    messages = transcript.messages
+    counted = [index for index in range(transcript.anchor_floor, len(messages)) if messages[index].usage is not None]
+    errors = []
+    for before, after in pairwise(counted):
+        anchor, recorded = messages[before].usage, messages[after].usage
+        if anchor is not None and recorded is not None and recorded.input_tokens > 0:
+            estimated = anchor.total_tokens + sized.estimator.tokens(messages[before + 1 : after])
+            errors.append(Error(recorded.line, estimated, recorded.input_tokens))
+    return errors
+
+
+def median_error_percent(errors: Sequence[Error]) -> float | None:
+    """Return the median of the errors; None where so few can't tell."""
+    if len(errors) < LEAST_ERRORS:
+        return None
+    return round(statistics.median(error.percent for error in errors), 1)
+
+
+def estimates_off(subject: Subject) -> Iterator[Finding]:
+    """Yield whether estimates are further from recorded usage than they should be; at the line of the worst."""
+    errors = estimator_errors(subject.sized)
+    median = median_error_percent(errors)
+    if median is not None and median > subject.settings.audit.estimator_error_percent:
+        worst = max(errors, key=lambda error: error.percent)
+        text = (
+            f"estimates of {len(errors)} requests are off by {median:g} % (the median); here "
+            f"{worst.estimated_tokens:,} tokens where {worst.recorded_tokens:,} were recorded"
+        )
+        yield Finding(worst.line, "estimator-error", text)
+
+
 def _counts(usage: Usage) -> tuple[int, ...]:
     return usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
 
@@ -92,4 +150,5 @@ CHECKS = (
     Check(("falling-usage",), falling),
     Check(("placeholder-output",), placeholders),
     Check(("repeated-usage",), repeated),
+    Check(("estimator-error",), estimates_off),
 )

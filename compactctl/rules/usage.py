@@ -30,8 +30,8 @@ PAGES: dict[str, Page] = {
     "placeholder-output": Page(
         name="Placeholder for output",
         meaning="answers are recorded with far fewer output tokens than their text has",
-        why="The figure was written when the answer began and never brought up to date (Claude Code 2.1.12 to 2.1.29). "
-        "Cost and context computed from it are too low.",
+        why="The figure was written when the answer began and never brought up to date (Claude Code before about "
+        "2.1.50). Cost and context computed from it are too low.",
         example="an answer of 4,000 characters with output_tokens of 8",
         fix="Use the input of the next request; compactctl does.",
     ),
