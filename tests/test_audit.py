@@ -1,7 +1,10 @@
 """`audit` from outside: what it prints, how it ends, what it writes."""
 
+import csv
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,9 +13,11 @@ import pytest
 
 from compactctl.__main__ import exit_code
 from compactctl.findings import BY_GROUP, GROUPS, RULES
+from compactctl.outputs import View, load
 from compactctl.rules import GROUP_WORDS, page
 from tests.builders.chat import assistant, lines, tool, user
 from tests.builders.healthy import HEALTHY, healthy, jsonl, set_result
+from tests.builders.outcomes import batch, hostile
 
 RESULT = "x" * 60_000
 
@@ -101,6 +106,30 @@ def test_a_finding_is_a_line_as_compilers_print_it(session, capsys):
 )
 def test_what_fails(session, capsys, arguments, code):
     assert audited(capsys, "s.jsonl", *arguments)[0] == code
+
+
+@pytest.mark.parametrize("output", ["text", "csv", "table", "markdown", "json", "jsonl"])
+def test_hostile_text_steers_nothing(output):
+    made = batch(*hostile().outcomes, command="audit")
+    for view in (View(), View(verbose=True)):
+        printer = load(output).printer("audit", view)
+        text = "".join(printer.outcome(item) for item in made.outcomes) + printer.end(made)
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+        assert not re.search(r"##\w*\[", text)
+        assert not re.search(r"^\s*::", text, re.MULTILINE)
+
+
+def test_csv_is_a_row_a_finding_and_one_for_what_can_not_be_read(session, capsys):
+    Path("other.jsonl").write_text("no session\n")
+    code, printed = audited(capsys, "s.jsonl", "other.jsonl", "-o", "csv")
+    rows = [(r["path"], r["line"], r["severity"], r["group"], r["rule"]) for r in csv.DictReader(io.StringIO(printed))]
+    assert (code, rows) == (
+        3,
+        [
+            ("s.jsonl", "3", "warning", "size", "large-result"),
+            ("other.jsonl", "", "error", "", "unknown_format"),
+        ],
+    )
 
 
 def test_never_silences_no_file_that_can_not_be_read(session, capsys):
