@@ -7,6 +7,7 @@ DEMO_VENV ?= .venv-demo
 PYTEST_ARGS ?= -n 2
 CLIENTS_INST ?= $(CURDIR)/.cache/clients
 MODEL_VENV ?= $(CURDIR)/.cache/model
+SCHEMAS ?= $(CURDIR)/.cache/schemas
 
 # The first Python that is new enough. `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -15,7 +16,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench bench-big bench-peers survival samples readme test-clients test-model clean
+.PHONY: all check format lint types test demo bench bench-big bench-peers survival samples readme test-clients test-model test-schemas clean
 
 all: check lint types test
 
@@ -63,6 +64,11 @@ test-clients: $(VENV)/ready
 test-model: $(VENV)/ready
 	MODEL_VENV="$(MODEL_VENV)" PYTHON="$(PYTHON)" tests/model/install
 	MODEL_VENV="$(MODEL_VENV)" $(IN_VENV) pytest -m model tests/model
+
+# SARIF by its official schema, fetched by a script of its own into SCHEMAS; needs npm.
+test-schemas: $(VENV)/ready
+	SCHEMAS="$(SCHEMAS)" tests/schemas/install
+	SCHEMAS="$(SCHEMAS)" $(IN_VENV) pytest -m schemas tests/outputs
 
 samples: $(VENV)/ready
 	$(IN_VENV) tests.scripts.make_samples

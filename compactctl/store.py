@@ -419,6 +419,22 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
     return candidate
 
 
+def append(path: Path, text: bytes) -> None:
+    """Put lines at the end of a file that others write to as well, on a line of their own. Raises WriteError."""
+    try:
+        with open(path, "ab+") as file:
+            if file.tell() and not _ends_a_line(file):
+                text = b"\n" + text
+            file.write(text)
+    except OSError as error:
+        raise write_error(path, error) from None
+
+
+def _ends_a_line(file: BinaryIO) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
 _LEFTOVER = re.compile(r"\.(.+)\.(\d+)\.part")
 
 

@@ -18,6 +18,8 @@ def _no_settings_from_outside(monkeypatch, tmp_path_factory):
     """Whoever runs the tests has settings of their own: none of them counts here."""
     for name in [name for name in os.environ if name.startswith("COMPACTCTL_")]:
         monkeypatch.delenv(name)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-settings"))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
+from compactctl.cli import ci, streams
 from compactctl.cli import options as opt
-from compactctl.cli import streams
 from compactctl.cli.groups import Asking, Finding, Gating, Listing, Reading, Setting, Showing, Shrinking, Writing
 from compactctl.errors import OutputCollision, UsageError, WriteError
 
@@ -49,6 +49,7 @@ def execute(
     sessions_at_once = opt.jobs(finding.jobs)
     config = load_config(setting) if setting else None
     saved = [Saved.of(text, known_outputs) for text in saves]
+    opt.one_of(gating.ci if gating else "auto", ci.CHOICES, "--ci")
     options = _options(
         finding,
         reading or Reading(),
@@ -61,10 +62,11 @@ def execute(
         spill_first=spill_first,
         discard_new=discard_new,
     )
-    view = _view(command, listing, shown)
+    view = _view(command, listing, shown, gating)
+    sinks = [*saved, *(ci.sinks(gating.ci, os.environ, shown.output) if gating else ())]
     output = outputs.load(shown.output)
-    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown, saved)
-    for each in saved:
+    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown, sinks)
+    for each in sinks:
         each.start(command, view)
     work: Callable[..., Batch] = getattr(run, command)
     try:
@@ -87,7 +89,7 @@ def _approver(asking: Asking | None) -> list[Any]:
     return [] if asking is None else [approver(yes=asking.yes)]
 
 
-def _view(command: str, listing: Listing, shown: Showing) -> "View":
+def _view(command: str, listing: Listing, shown: Showing, gating: Gating | None) -> "View":
     from compactctl.cli.shelf import SORTS, USUAL_SORTS
     from compactctl.outputs import View
 
@@ -98,8 +100,21 @@ def _view(command: str, listing: Listing, shown: Showing) -> "View":
         terminal=is_terminal,
         verbose=shown.verbose,
         command_line=_applying(sys.argv[1:]),
+        root=_repository_root() if gating else "",
+        fail_on=gating.fail_on if gating else "error",
         sort=usual if listing.sort is None else opt.one_of(listing.sort, SORTS, "--sort"),
     )
+
+
+def _repository_root() -> str:
+    """Return the nearest folder upward that is a git repository; the working folder where there is none."""
+    here = folder = os.getcwd()
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return here
+        folder = above
+    return folder
 
 
 def _shelf(view: "View", listing: Listing, shown: Showing) -> "Shelf | None":
@@ -127,22 +142,22 @@ class _Printed:
         encoding: str | None,
         shelf: "Shelf | None",
         shown: Showing,
-        saved: "Sequence[Saved]",
+        sinks: "Sequence[ci.Sink]",
     ) -> None:
         self.progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
         self._printer = printer
         self._encoding = encoding
         self._shelf = shelf
         self._shown = shown
-        self._saved = saved
+        self._sinks = sinks
         self._failed = 0
 
     def outcome(self, outcome: "Outcome") -> None:
         """Take an outcome: an error is said at once, and it is printed unless it has to wait."""
         if outcome.status == "failed":
             self._say_error(outcome)
-        for saved in self._saved:
-            saved.outcome(outcome)
+        for sink in self._sinks:
+            sink.outcome(outcome)
         if self._shelf is None:
             self._print(self._printer.outcome(outcome))
         else:
@@ -150,8 +165,8 @@ class _Printed:
 
     def end(self, batch: "Batch") -> None:
         """Print what had to wait, and the totals; write the files that were asked for."""
-        for saved in self._saved:
-            saved.end(batch)
+        for sink in self._sinks:
+            sink.end(batch)
         for outcome in self._shelf or ():
             self._print(self._printer.outcome(outcome))
         self._print(self._printer.end(batch))

@@ -130,6 +130,7 @@ class Gating(NamedTuple):
     baseline: opt.Baseline = None
     write_baseline: opt.WriteBaseline = None
     changed_since: opt.ChangedSince = None
+    ci: opt.Ci = "auto"
 
 
 class Reporting(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from compactctl.errors import UsageError
+from compactctl.outputs import AUDIT_OUTPUTS
 
 Paths = Annotated[
     list[str],
@@ -25,7 +26,7 @@ Output = Annotated[
 ]
 AuditOutput = Annotated[
     str,
-    typer.Option("-o", "--output", metavar="KIND", help="text, table, json, jsonl, csv or markdown."),
+    typer.Option("-o", "--output", metavar="KIND", help=f"{', '.join(AUDIT_OUTPUTS)}."),
 ]
 Save = Annotated[
     list[str] | None,
@@ -79,6 +80,14 @@ WriteBaseline = Annotated[
 ChangedSince = Annotated[
     str | None,
     typer.Option("--changed-since", metavar="REV", help="Only files that differ from this revision of git."),
+]
+Ci = Annotated[
+    str,
+    typer.Option(
+        "--ci",
+        metavar="NAME",
+        help="github: also annotations (standard error) and the job summary; gitlab or none: neither; auto.",
+    ),
 ]
 ListOutput = Annotated[str, typer.Option("-o", "--output", metavar="NAME", help="table or json.")]
 Out = Annotated[

@@ -18,6 +18,11 @@ OUTPUTS = {
 
 REPORTS = {
     "text": "a finding a line, as compilers print",
+    "sarif": "SARIF 2.1.0, for code scanning and editors",
+    "junit": "JUnit XML, for test reports",
+    "github": "annotations of GitHub Actions",
+    "summary": "Markdown for the summary of a job",
+    "gitlab": "code quality report of GitLab",
 }
 """What `audit` prints besides: findings and nothing else. Each is a module here, too."""
 
@@ -35,6 +40,10 @@ class View:
     verbose: bool = False
     command_line: str = ""
     """The command as it was given, to build the next one from."""
+    root: str = ""
+    """The root of the repository, which paths are told from; empty: paths are told as they are."""
+    fail_on: str = "error"
+    """From which severity up a finding makes the run fail; `never`."""
     sort: str = ""
     """What the sessions are sorted by, in words; empty: they come in the order of the inputs."""
 

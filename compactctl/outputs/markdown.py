@@ -42,7 +42,7 @@ class Page:
         said = words.found(batch) if self._is_audit else words.summary(batch, code)
         lines = [f"# compactctl {batch.command}", "", said, ""]
         if self._rows:
-            lines += _table(_AUDIT_HEADERS if self._is_audit else _HEADERS, self._rows)
+            lines += table(_AUDIT_HEADERS if self._is_audit else _HEADERS, self._rows)
         left_out = words.left_out(batch, len(self._rows), self._view.sort)
         lines += ["", left_out] if left_out else []
         lines += self._sections
@@ -112,7 +112,7 @@ def _section(outcome: Outcome) -> list[str]:
         lines += [f"**{outcome.status}** ({code(outcome.error.code)}): {code(outcome.error.message)}", ""]
     if outcome.estimates is not UNSET:
         rows = [[cell(key), "-" if value is None else f"{value:,}"] for key, value in outcome.estimates.items()]
-        lines += [*_table(("estimator", "tokens"), rows), ""]
+        lines += [*table(("estimator", "tokens"), rows), ""]
     if outcome.layer2 is not UNSET:
         note = outcome.layer2
         for told in (layer2.summary(note, outcome), layer2.asked(note), layer2.redacted(note), layer2.survival(note)):
@@ -123,7 +123,7 @@ def _section(outcome: Outcome) -> list[str]:
         rows = [
             [f"{big.line}", f"{big.bytes:,}", cell(big.tool), cell(big.why)] for big in outcome.details.biggest_results
         ]
-        lines += [*_table(("line", "bytes", "tool", "in context"), rows), ""]
+        lines += [*table(("line", "bytes", "tool", "in context"), rows), ""]
     if outcome.checks is not UNSET:
         lines += [*(f"- {'ok' if ok else '**FAILED**'}: {_in_words(name)}" for name, ok in outcome.checks.items()), ""]
     if outcome.findings:
@@ -136,7 +136,7 @@ def _section(outcome: Outcome) -> list[str]:
             ]
             for finding in outcome.findings
         ]
-        lines += [*_table(("severity", "rule", "line", "message"), rows), ""]
+        lines += [*table(("severity", "rule", "line", "message"), rows), ""]
     if outcome.notes:
         lines += fenced("\n".join(outcome.notes))
     while lines and not lines[-1]:
@@ -161,17 +161,18 @@ def _layer1(layer1: Layer1Note) -> list[str]:
             ]
             for spill in layer1.spills
         ]
-        lines += [*_table(("line", "bytes", "tool", "why", "preview starts"), rows), ""]
+        lines += [*table(("line", "bytes", "tool", "why", "preview starts"), rows), ""]
     if layer1.biggest:
         rows = [[f"{big.line}", f"{big.bytes:,}", cell(big.tool), cell(big.why)] for big in layer1.biggest]
-        lines += [*_table(("line", "bytes", "tool", "why it stays"), rows), ""]
+        lines += [*table(("line", "bytes", "tool", "why it stays"), rows), ""]
         lines += [*(f"- {said}" for said in words.would_spill(layer1.would_spill or ())), ""]
     if layer1.failures:
         rows = [[f"{failure.line}", cell(failure.call_id), cell(failure.error)] for failure in layer1.failures]
-        lines += [*_table(("line", "not spilled", "error"), rows), ""]
+        lines += [*table(("line", "not spilled", "error"), rows), ""]
     return lines
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of a table whose cells are Markdown already."""
     lines = [" | ".join(headers), " | ".join("---" for _ in headers), *(" | ".join(row) for row in rows)]
     return [f"| {line} |" for line in lines]

@@ -55,7 +55,11 @@ def playground(folder: Path) -> dict[str, str]:
     """Put a copy of the sample sessions into the folder; return the environment in which examples run there."""
     shutil.copytree(ROOT / "sample_sessions", folder / "sample_sessions")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    plain = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "COMPACTCTL"))}
+    plain = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTEST", "COMPACTCTL", "GITHUB_", "GITLAB_"))
+    }
     nobody = {"HOME": str(folder / "home"), "XDG_CONFIG_HOME": str(folder / "home" / ".config")}
     return {**plain, **nobody, "PATH": path, "NO_COLOR": "1", "PYTHONUTF8": "1"}
 
