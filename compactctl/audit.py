@@ -108,7 +108,7 @@ def figures(subject: Subject) -> Figures:
         context_percent=round(100 * peak / window, 1) if window else 0.0,
         compactions=len(transcript.compactions),
         largest_result_bytes=max((result.size_bytes for result in transcript.results), default=0),
-        estimator_error_percent=median_error_percent(estimator_errors(subject.sized)),
+        estimator_error_percent=median_error_percent(estimator_errors(subject)),
     )
 
 

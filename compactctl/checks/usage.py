@@ -9,7 +9,6 @@ from msgspec import Struct
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import Finding
 from compactctl.model import Message, Text, ToolCall, Usage
-from compactctl.views import Sized
 
 FALLEN_TOKENS = 20_000
 FALLEN_SHARE = 1 / 2
@@ -25,10 +24,26 @@ PLACEHOLDER_LEAST_BYTES = 400
 PLACEHOLDER_LEAST_ANSWERS = 3
 
 
+def _counted(subject: Subject) -> list[int]:
+    """Return the indexes of the answers in context whose usage tells of it: from before a compaction or a spill of
+    ours none does."""
+    transcript, stale_until_line = subject.sized.transcript, subject.session.stale_until_line
+    return [
+        index
+        for index in range(transcript.anchor_floor, len(transcript.messages))
+        if (usage := transcript.messages[index].usage) is not None and usage.line > stale_until_line
+    ]
+
+
+def _usages(subject: Subject) -> list[Usage]:
+    messages = subject.sized.transcript.messages
+    return [usage for index in _counted(subject) if (usage := messages[index].usage) is not None]
+
+
 def impossible(subject: Subject) -> Iterator[Finding]:
     """Yield whether requests are said to have held more than the window."""
     window = subject.sized.measured.window.tokens
-    over = [usage for usage in subject.sized.transcript.requests if usage.total_tokens > window]
+    over = [usage for usage in _usages(subject) if usage.total_tokens > window]
     if over:
         most = max(usage.total_tokens for usage in over)
         text = f"{most:,} tokens in one request, and the window is {window:,}{_others(over)}"
@@ -37,9 +52,7 @@ def impossible(subject: Subject) -> Iterator[Finding]:
 
 def falling(subject: Subject) -> Iterator[Finding]:
     """Yield each answer in context whose request took in far less than the one before, by the same model."""
-    transcript = subject.sized.transcript
-    counted = [message.usage for message in transcript.messages[transcript.anchor_floor :] if message.usage is not None]
-    for before, after in pairwise(counted):
+    for before, after in pairwise(_usages(subject)):
         fallen = before.input_tokens - after.input_tokens
         if before.model != after.model or fallen < FALLEN_TOKENS:
             continue
@@ -99,17 +112,16 @@ class Error(Struct, frozen=True):
         return 100 * abs(self.estimated_tokens - self.recorded_tokens) / self.recorded_tokens
 
 
-def estimator_errors(sized: Sized) -> list[Error]:
+def estimator_errors(subject: Subject) -> list[Error]:
     """Return for each answer in context whose request was counted how far its anchored estimate had been off.
 
     The estimate is what `measure` would have said right before that request: the usage before it, and an estimate of
     what came since.
     """
-    transcript = sized.transcript
-    messages = transcript.messages
-    counted = [index for index in range(transcript.anchor_floor, len(messages)) if messages[index].usage is not None]
+    sized = subject.sized
+    messages = sized.transcript.messages
     errors = []
-    for before, after in pairwise(counted):
+    for before, after in pairwise(_counted(subject)):
         anchor, recorded = messages[before].usage, messages[after].usage
         if anchor is not None and recorded is not None and recorded.input_tokens > 0:
             estimated = anchor.total_tokens + sized.estimator.tokens(messages[before + 1 : after])
@@ -126,7 +138,7 @@ def median_error_percent(errors: Sequence[Error]) -> float | None:
 
 def estimates_off(subject: Subject) -> Iterator[Finding]:
     """Yield whether estimates are further from recorded usage than they should be; at the line of the worst."""
-    errors = estimator_errors(subject.sized)
+    errors = estimator_errors(subject)
     median = median_error_percent(errors)
     if median is not None and median > subject.settings.audit.estimator_error_percent:
         worst = max(errors, key=lambda error: error.percent)
