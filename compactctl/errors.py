@@ -2,7 +2,8 @@
 
 CompactctlError
 ├── UsageError            2   wrong options or settings
-│   └── OutputCollision   2   two inputs would write the same output
+│   ├── OutputCollision   2   two inputs would write the same output
+│   └── NoEstimator       2   an estimator that can't count here: what it needs is missing
 ├── ReadError             3   an input could not be read as a session
 │   ├── NotFound          3   no such file or folder
 │   ├── Unreadable        3   it exists, but the system will not let us read it
@@ -54,6 +55,10 @@ class UsageError(CompactctlError):
 
 
 class OutputCollision(UsageError):
+    pass
+
+
+class NoEstimator(UsageError):
     pass
 
 

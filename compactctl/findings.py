@@ -65,6 +65,7 @@ BY_GROUP: dict[Group, dict[str, Severity]] = {
         "placeholder-output": "note",
         "repeated-usage": "note",
         "no-usage": "note",
+        "no-estimate": "note",
         "estimator-error": "note",
     },
     "loss": {

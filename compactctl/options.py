@@ -47,6 +47,9 @@ class Options(Struct, frozen=True, kw_only=True):
     format: str | None = None
     """Input format; None: recognised from content."""
     estimator: str = "heuristic"
+    """What every figure is made with."""
+    others: tuple[str, ...] = ()
+    """Further estimators, whose figures `estimate` prints beside."""
     anchored: bool = True
     window_tokens: int | None = None
     model: str | None = None

@@ -244,7 +244,7 @@ def _estimate_one(item: Input, options: Options) -> list[Outcome]:
         for transcript in session.read.transcripts:
             sized = views.size(session, transcript, options)
             made = views.outcome(session, sized)
-            made.estimates = views.estimates(sized)
+            views.add_estimates(made, session, sized, options)
             made.findings = views.with_reason_for_no_usage(made.findings, sized, options.anchored)
             outcomes.append(made)
     if options.apply:

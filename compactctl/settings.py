@@ -30,6 +30,7 @@ ProviderKind = Annotated[
 ]
 Percent = Annotated[float, Meta(ge=0, le=1_000_000, description="a number from 0", extra={"limit": True})]
 RuleSeverity = Annotated[Literal["error", "warning", "note", "off"], Meta(description="error, warning, note or off")]
+EncodingPattern = Annotated[Literal["o200k_base", "cl100k_base"], Meta(description="o200k_base or cl100k_base")]
 OptionalText = Annotated[str | None, Meta(description="a text, or none")]
 Command = Annotated[tuple[str, ...] | str, Meta(description="a list of words")]
 PreviewWording = Annotated[
@@ -81,6 +82,10 @@ class Layer2(Struct, frozen=True):
 
 class EstimatorSettings(Struct, frozen=True):
     bytes_per_token: Ratio = 3.5
+    encoding_file: OptionalText = None
+    """A .tiktoken file, for `--estimator tiktoken`; None: the encoding of the session's model."""
+    encoding_pattern: EncodingPattern = "o200k_base"
+    """Whose pattern splits text for the encoding of that file."""
 
 
 class WindowSettings(Struct, frozen=True):

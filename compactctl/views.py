@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import estimators, windows
+from compactctl.errors import NoEstimator
 from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
@@ -62,8 +63,7 @@ class Sized(Struct, frozen=True):
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
     """Return a session measured by the chosen estimator."""
-    subject = Subject(session.document, options.model or transcript.model, transcript.format)
-    estimator = estimators.get(options.estimator, options.settings, subject)
+    estimator = _estimator(options.estimator, session, transcript, options)
     window = windows.choose(transcript, options.settings, options.window_tokens, options.model)
     measured = measure(
         transcript,
@@ -74,6 +74,11 @@ def size(session: Session, transcript: Transcript, options: Options) -> Sized:
         stale_until_line=session.stale_until_line,
     )
     return Sized(transcript, estimator, measured, pairs(transcript.messages))
+
+
+def _estimator(name: str, session: Session, transcript: Transcript, options: Options) -> Estimator:
+    subject = Subject(session.document, options.model or transcript.model, transcript.format)
+    return estimators.get(name, options.settings, subject)
 
 
 WHAT_NO_FILE_SHOWS = (
@@ -115,19 +120,31 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
     if receipt is not None and not measured.anchored:
         told = next((note.tokens.after for note in receipt.sessions if note.index == transcript.index), None)
         made.notes = (f"when it was compacted about {told:,} tokens were left: {WHAT_NO_FILE_SHOWS}",) if told else ()
+    made.notes = (*made.notes, *sized.estimator.remarks)
     if transcript.index is not None:
         made.index = transcript.index
     return made
 
 
-def estimates(sized: Sized) -> dict[str, int | None]:
-    """Return the tokens of the context by each estimator, anchored, and as the provider recorded them."""
-    anchor = sized.measured.anchor
-    return {
-        sized.estimator.name: sized.estimator.tokens(sized.transcript.messages),
-        "anchored": sized.measured.tokens if anchor else None,
-        "usage": anchor.total_tokens if anchor else None,
-    }
+def add_estimates(made: Outcome, session: Session, sized: Sized, options: Options) -> None:
+    """Add the tokens of the context by each estimator, anchored, and as the provider recorded them; for each figure
+    that can't be had, a finding says why."""
+    messages, anchor = sized.transcript.messages, sized.measured.anchor
+    figures: dict[str, int | None] = {}
+    for name in (options.estimator, *options.others):
+        try:
+            is_chosen = name == options.estimator
+            estimator = sized.estimator if is_chosen else _estimator(name, session, sized.transcript, options)
+        except NoEstimator as error:
+            figures[name] = None
+            made.findings = (*made.findings, *notes([Finding(None, "no-estimate", str(error))]))
+            continue
+        tokens = estimator.tokens(messages)
+        figures[estimator.name] = tokens
+        made.notes = (*made.notes, *(remark for remark in estimator.remarks if remark not in made.notes))
+    figures["anchored"] = sized.measured.tokens if anchor else None
+    figures["usage"] = anchor.total_tokens if anchor else None
+    made.estimates = figures
 
 
 def with_reason_for_no_usage(

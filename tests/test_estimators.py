@@ -73,7 +73,7 @@ sizes = st.lists(st.integers(0, 10_000), max_size=8)
 @given(sizes, sizes)
 def test_more_messages_are_never_fewer_tokens(name, some, more):
     estimator = estimators.get(name, Settings(), NO_FILE)
-    first = [message(Text(PLACE, size)) for size in some]
-    second = [message(Text(PLACE, size)) for size in more]
+    first = [message(Text(PLACE, size, "x" * size)) for size in some]
+    second = [message(Text(PLACE, size, "x" * size)) for size in more]
     apart = estimator.tokens(first) + estimator.tokens(second)
     assert estimator.tokens(first) <= estimator.tokens(first + second) <= apart

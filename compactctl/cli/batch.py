@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from compactctl.options import Audit, Options, Selection
     from compactctl.outcome import Batch, Outcome
     from compactctl.outputs import Printer, View
+    from compactctl.settings import Settings
 
 
 def execute(
@@ -50,10 +51,13 @@ def execute(
     config = load_config(setting) if setting else None
     saved = [Saved.of(text, known_outputs) for text in saves]
     opt.one_of(gating.ci if gating else "auto", ci.CHOICES, "--ci")
+    reading = reading or Reading()
+    settings = _settings(config, reading)
     options = _options(
         finding,
-        reading or Reading(),
-        config,
+        reading,
+        settings,
+        _estimators(command, reading, settings),
         writing or Writing(),
         shrinking or Shrinking(),
         shown,
@@ -272,10 +276,38 @@ def load_config(setting: Setting) -> "Config":
     )
 
 
+def _settings(config: "Config | None", reading: Reading) -> "Settings":
+    """Return the settings of the run, with what has an option of its own."""
+    from compactctl.settings import Settings, with_changes
+
+    settings = config.resolved.settings if config else Settings()
+    if reading.encoding_file is None:
+        return settings
+    return with_changes(settings, [f"estimator.encoding_file={reading.encoding_file}"])
+
+
+SEVERAL_ESTIMATORS = ("estimate",)
+"""The commands that print the figures of several estimators beside each other."""
+
+
+def _estimators(command: str, reading: Reading, settings: "Settings") -> tuple[str, ...]:
+    """Return the estimators of a run. Raises UsageError where there is no such one, or too many."""
+    from compactctl import estimators
+
+    names = estimators.every(reading.estimator or ["heuristic"], settings)
+    estimators.require(names, settings)
+    if len(names) > 1 and command not in SEVERAL_ESTIMATORS:
+        raise UsageError(f"{command} counts with one estimator; compactctl estimate compares them")
+    if reading.encoding_file is not None and "tiktoken" not in names:
+        raise UsageError("--encoding-file goes with --estimator tiktoken")
+    return names
+
+
 def _options(
     finding: Finding,
     reading: Reading,
-    config: "Config | None",
+    settings: "Settings",
+    estimators: Sequence[str],
     writing: Writing,
     shrinking: Shrinking,
     shown: Showing,
@@ -287,17 +319,17 @@ def _options(
 ) -> "Options":
     from compactctl.formats import FORMATS
     from compactctl.options import Options
-    from compactctl.settings import Settings
 
     opt.one_of(reading.from_format, ["auto", *FORMATS], "format")
     return Options(
         selection=_selection(finding),
         format=None if reading.from_format == "auto" else reading.from_format,
-        estimator=reading.estimator,
+        estimator=estimators[0],
+        others=tuple(estimators[1:]),
         anchored=reading.anchored,
         window_tokens=opt.tokens(reading.window, "--window"),
         model=reading.model,
-        settings=config.resolved.settings if config else Settings(),
+        settings=settings,
         apply=writing.apply,
         out=opt.folder(writing.out, "--out"),
         target=shrinking.target,

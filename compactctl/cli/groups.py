@@ -73,7 +73,8 @@ class Reading(NamedTuple):
     """How sessions are read and measured."""
 
     from_format: opt.From = "auto"
-    estimator: opt.Estimator = "heuristic"
+    estimator: opt.Estimator = None
+    encoding_file: opt.EncodingFile = None
     anchored: opt.Anchor = True
     window: opt.Window = None
     model: opt.Model = None

@@ -161,8 +161,17 @@ Apply = Annotated[
     typer.Option("--apply/--dry-run", help="Write the result, or only show what would be written."),
 ]
 Estimator = Annotated[
-    str,
-    typer.Option("--estimator", metavar="NAME", help="What counts tokens that no provider has counted."),
+    list[str] | None,
+    typer.Option(
+        "--estimator",
+        metavar="NAME",
+        help="What counts tokens that no provider has counted: heuristic (default), tiktoken, tiktoken:ENCODING. "
+        "estimate takes several, and all.",
+    ),
+]
+EncodingFile = Annotated[
+    str | None,
+    typer.Option("--encoding-file", metavar="FILE", help="A .tiktoken file that --estimator tiktoken counts with."),
 ]
 Anchor = Annotated[
     bool,

@@ -26,12 +26,17 @@ class Heuristic(Struct, frozen=True):
         numerator, denominator = self.bytes_per_token.as_integer_ratio()
         return -(-size * denominator // numerator) + beside
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing is assumed."""
+        return ()
+
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""
         return self
 
 
-def make(settings: Settings, _: Subject) -> Heuristic:
+def make(settings: Settings, subject: Subject, _: str = "") -> Heuristic:
     """Return the estimator with the ratio that is set; sizes are all it needs of a session."""
     return Heuristic(float(settings.estimator.bytes_per_token))
 

@@ -28,6 +28,11 @@ class Estimator(Protocol):
         """What makes the number, and all of what made it: ask once everything is counted."""
         ...
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know about the number, in words: what was assumed, where it is not its own."""
+        ...
+
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together. They are of the document that the estimator is bound to."""
         ...

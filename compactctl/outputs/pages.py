@@ -50,7 +50,7 @@ def _estimate(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines = [title(outcome, view), "", *_context(outcome), ""]
     estimates = {} if outcome.estimates is UNSET else outcome.estimates
     rows = [
-        [visible(name), "-" if tokens is None else f"{tokens:,}", words.ESTIMATE_WORDS.get(name, "")]
+        [visible(name), "-" if tokens is None else f"{tokens:,}", words.ESTIMATE_WORDS.get(name.partition(":")[0], "")]
         for name, tokens in estimates.items()
     ]
     lines += table(["estimator", "tokens", "what it counts"], rows, ("left", "right", "left"))

@@ -45,6 +45,7 @@ CHECK_WORDS = {
 
 ESTIMATE_WORDS = {
     "heuristic": "the messages alone: no file shows the system prompt and the tools",
+    "tiktoken": "the same texts, by an encoding of OpenAI's",
     "anchored": "the recorded usage, and what was estimated since",
     "usage": "recorded by the provider",
 }

@@ -50,6 +50,13 @@ PAGES: dict[str, Page] = {
         example="answers without a usage member",
         fix="Have the agent record usage, where it can.",
     ),
+    "no-estimate": Page(
+        name="No estimate",
+        meaning="an estimator that was asked for could not count this session",
+        why="Its figure is missing beside those of the others.",
+        example="tiktoken, in an environment where it is not installed",
+        fix="The message says what it lacks.",
+    ),
     "estimator-error": Page(
         name="Estimate far from what was recorded",
         meaning="the estimate of what came between two requests is off by more than audit.estimator_error_percent",
