@@ -6,6 +6,7 @@ runs the command beside it, and leaves with the command's status. LOG gets one J
 
 import fcntl
 import json
+import re
 import socket
 import struct
 import subprocess
@@ -17,6 +18,9 @@ from typing import Any
 PORT = 8123
 ANSWER = "Understood."
 MODEL = "mock-model"
+CALL_ID = "toolu_mock"
+RUN = re.compile(r"Please run `([^`]+)`")
+"""What a person says to have a command run."""
 
 Json = dict[str, Any]
 Events = list[Json]
@@ -64,6 +68,29 @@ def chat_events() -> Events:
     ]
 
 
+def message_events(body: Json) -> Events:
+    """Return a whole answer of the Messages API as its events: a call of Bash where one is asked for and not made yet."""
+    asked = json.dumps(body["messages"])
+    command = RUN.search(asked) if "tool_result" not in asked else None
+    usage = {"input_tokens": 1200, "output_tokens": 3}
+    identity = {"id": f"msg_mock_{len(body['messages'])}", "type": "message", "role": "assistant", "model": MODEL}
+    begun = {**identity, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    said: tuple[Json, Json] = {"type": "text", "text": ""}, {"type": "text_delta", "text": ANSWER}
+    if command:
+        block = {"type": "tool_use", "id": CALL_ID, "name": "Bash", "input": {}}
+        called = json.dumps({"command": command[1], "description": "as asked"})
+        said = block, {"type": "input_json_delta", "partial_json": called}
+    ended = {"stop_reason": "tool_use" if command else "end_turn", "stop_sequence": None}
+    return [
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": said[0]},
+        {"type": "content_block_delta", "index": 0, "delta": said[1]},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": ended, "usage": usage},
+        {"type": "message_stop"},
+    ]
+
+
 class Handler(BaseHTTPRequestHandler):
     log_path = ""
     lock = threading.Lock()
@@ -79,8 +106,10 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)))
         with self.lock, open(self.log_path, "a", encoding="utf-8") as log:
             log.write(json.dumps({"path": self.path, "body": body}) + "\n")
-        if self.path.endswith("/responses"):
-            lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in responses_events()]
+        path = self.path.partition("?")[0]
+        if path.endswith(("/responses", "/messages")):
+            events = responses_events() if path.endswith("/responses") else message_events(body)
+            lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
         else:
             lines = [*(f"data: {json.dumps(event)}\n\n" for event in chat_events()), "data: [DONE]\n\n"]
         self._send("text/event-stream", "".join(lines).encode())

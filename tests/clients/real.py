@@ -52,7 +52,13 @@ def requests(command: Sequence[str], environment: dict[str, str], log: Path, wor
     done = _run_isolated(log, command, environment, work)
     bodies = [json.loads(line)["body"] for line in log.read_text().splitlines()] if log.exists() else []
     assert bodies, f"it sent nothing (status {done.returncode}): {done.stderr[-2000:]}"
-    return [read_responses(body) if "input" in body else read_chat(body) for body in bodies]
+    return [_read(body) for body in bodies]
+
+
+def _read(body: Json) -> list[Json]:
+    if "input" in body:
+        return read_responses(body)
+    return read_messages(body) if "max_tokens" in body and "system" in body else read_chat(body)
 
 
 # running a client ----------------------------------------------------------------------------------
@@ -100,6 +106,15 @@ def prepare(client: str, session: Path, folder: Path) -> tuple[list[str], dict[s
         return _prepare_codex(session, home), {**environment, "CODEX_HOME": str(home / ".codex")}
     quiet = {"PI_OFFLINE": "1", "PI_TELEMETRY": "0", "PI_SKIP_VERSION_CHECK": "1"}
     return _prepare_pi(client, session, home, folder / "work"), {**environment, **quiet}
+
+
+def claude(home: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment that run Claude Code once, in this home."""
+    binary = _installed("claude/node_modules/@anthropic-ai/claude-code-linux-*/claude")
+    quiet = ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
+    environment = dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "IS_SANDBOX"), "1")
+    environment |= {"ANTHROPIC_BASE_URL": BASE.removesuffix("/v1"), "ANTHROPIC_API_KEY": "none", "HOME": str(home)}
+    return [binary, "-p", "--dangerously-skip-permissions", "--model", mock.MODEL, *arguments], environment
 
 
 _CODEX_CONFIG = f"""
@@ -203,6 +218,24 @@ def join(message: Json, more: Json) -> None:
         message["reasoning"] = message.get("reasoning", "") + more["reasoning"]
     if "calls" in more:
         message["calls"] = message.get("calls", []) + more["calls"]
+
+
+def read_messages(body: Json) -> list[Json]:
+    """Return the messages of a request of the Messages API: each result as one of its own, then what else is said."""
+    messages: list[Json] = []
+    for message in body["messages"]:
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        messages += [
+            {"role": "tool", "text": _text(block.get("content") or ""), "result_of": block["tool_use_id"]}
+            for block in blocks
+            if block["type"] == "tool_result"
+        ]
+        said = [block for block in blocks if block["type"] in ("text", "tool_use")]
+        if said:
+            calls = [[block["id"], block["name"], block["input"]] for block in said if block["type"] == "tool_use"]
+            messages.append({"role": message["role"], "text": _text(said), **({"calls": calls} if calls else {})})
+    return messages
 
 
 def read_chat(body: Json) -> list[Json]:
