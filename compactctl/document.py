@@ -63,14 +63,14 @@ class Place(Struct, frozen=True, order=True, gc=False):
         return Place(self.record, _joined(self.route, keys))
 
 
-class Replace(Struct, frozen=True):
+class Replace(Struct, frozen=True, gc=False):
     """Put another JSON value (as bytes) where a value stands."""
 
     place: Place
     json: bytes
 
 
-class Drop(Struct, frozen=True):
+class Drop(Struct, frozen=True, gc=False):
     """Leave a record out, with its line end."""
 
     record: int
@@ -106,7 +106,7 @@ BEFORE_ALL = -1
 Edit = Replace | Drop | DropTail | Insert | Remove | Put
 
 
-class Splice(Struct, frozen=True, order=True):
+class Splice(Struct, frozen=True, order=True, gc=False):
     """An edit made concrete: these bytes of the file give way to those."""
 
     start: int
@@ -585,6 +585,8 @@ def _end_of_known(raw: bytes, start: int, value: Raw | None) -> int | None:
 
 
 def _skip_space(raw: bytes, position: int) -> int:
+    if raw[position : position + 1] > b" ":
+        return position
     match = _SPACE.match(raw, position)
     return match.end() if match else position
 

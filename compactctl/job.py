@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -358,9 +358,7 @@ def splices(job: Job) -> Splices:
     slimming = beside(_slimming_of(job), edits)
     renaming = _renaming(job.new, [*edits, *slimming]) if job.new else []
     edits = [_with_new_ids(edit, job) for edit in edits] if job.new and job.is_cut else edits
-    renamed = {edit.place for edit in renaming if isinstance(edit, Replace)}
-    slimming = [edit for edit in slimming if not (isinstance(edit, Replace) and edit.place in renamed)]
-    edits = [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
+    edits, slimming = _but_renamed(edits, renaming), _but_renamed(slimming, renaming)
     if job.options.redact:
         from compactctl.cleaning import without_secrets  # what few ask for, and slow to load
 
@@ -447,6 +445,13 @@ def _renaming(new: NewSession, others: Sequence[Edit]) -> list[Edit]:
             case Insert() | Replace() | Drop() | Put() | Remove():
                 fitted.append(edit)
     return fitted
+
+
+def _but_renamed(edits: list[Edit], renaming: Iterable[Edit]) -> list[Edit]:
+    """Return the edits whose place gets no new id. Of these there are millions in a large file, of the others few."""
+    placed = {edit.place for edit in edits if isinstance(edit, Replace)}
+    renamed = {edit.place for edit in renaming if isinstance(edit, Replace) and edit.place in placed}
+    return [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
 
 
 def _renamed(edit: Replace, renamed: Mapping[str, str]) -> Replace:

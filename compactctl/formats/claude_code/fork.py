@@ -77,6 +77,8 @@ class _Links:
         self._seed = seed
         self._session = write_json(new)
         self._edits: list[Edit] = []
+        self._jsons: dict[str, bytes] = {}
+        """The new ids as JSON, once for all that point at a line, by the old id."""
         self._open: list[tuple[int, Route, str]] = []
         """Where an id stands that was no line's until then."""
 
@@ -94,7 +96,10 @@ class _Links:
             self.stubbed.append(record)
 
     def _point(self, record: int, route: Route, id: str) -> None:
-        self._edits.append(Replace(Place(record, route), write_json(self.ids[id])))
+        json = self._jsons.get(id)
+        if json is None:
+            json = self._jsons[id] = write_json(self.ids[id])
+        self._edits.append(Replace(Place(record, route), json))
 
     def edits(self) -> list[Edit]:
         """Return the edits that give every line the session id, and what points at a line its new uuid."""
