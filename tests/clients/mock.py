@@ -69,7 +69,7 @@ def chat_events() -> Events:
 
 
 def message_events(body: Json) -> Events:
-    """Return a whole answer of the Messages API as its events: a call of Bash where one is asked for and not made yet."""
+    """Return an answer of the Messages API as its events: a call of Bash where one is asked for and not yet made."""
     asked = json.dumps(body["messages"])
     command = RUN.search(asked) if "tool_result" not in asked else None
     usage = {"input_tokens": 1200, "output_tokens": 3}
