@@ -27,6 +27,11 @@ STRETCHING_ROUNDS = 10_000
 SEALED_KEYS = frozenset(("signature", "thinkingSignature", "encrypted_content", "data", "image_url"))
 """What holds ciphertext or encoded media: no text, and chance finds the shape of a key in enough of it."""
 
+ENVELOPE_KEYS = frozenset(
+    ("uuid", "parentUuid", "sessionId", "requestId", "promptId", "timestamp", "type", "subtype", "version", "userType")
+)
+"""What agents themselves write around a message, on each line."""
+
 REPEATED_LEAST_CHARACTERS = 200
 """A longer text is looked into once, however often it stands in the file: copies are as long as results."""
 
@@ -111,7 +116,7 @@ def _texts(document: Document) -> Iterator[tuple[int, Route, str]]:
     """Yield every text of the file but sealed ones: its line, the way to it in its record, and itself."""
     known: set[int] = set()
     for index in range(len(document)):
-        for place, text in _strings(_value(document.raw(index)), ()):
+        for place, text in _strings(_said(_value(document.raw(index))), ()):
             if len(text) < SHORTEST_CHARACTERS:
                 continue
             if len(text) >= REPEATED_LEAST_CHARACTERS:
@@ -127,6 +132,13 @@ def _value(raw: bytes) -> Any:
         return _ANY.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return read_json(raw)
+
+
+def _said(record: Any) -> Any:
+    """Return a record without its envelope."""
+    if not isinstance(record, dict):
+        return record
+    return {key: value for key, value in record.items() if key not in ENVELOPE_KEYS}
 
 
 def _strings(value: Any, keys: Route) -> Iterator[tuple[Route, str]]:
