@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace, read_json, write_json
+from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace
+from compactctl.json_text import read_json, write_json
 from compactctl.redact import redact
 from compactctl.rewrite import beside
 

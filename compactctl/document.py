@@ -11,22 +11,22 @@ that is one array may be split: then its records are the elements, each on the l
 import hashlib
 import io
 import itertools
-import json
-import math
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, BinaryIO, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from compactctl.findings import Finding
+from compactctl.json_text import read_json
+from compactctl.recovery import BYTE_ORDER_MARK, Damage, Decodes, recover, shaped
+from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members, skip_space, span
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 COPY_BYTES = 1 << 20
 """How much of a file is held at once while it is copied or hashed."""
@@ -37,13 +37,10 @@ ARRAY_LIMIT_BYTES = 64 << 20
 MOST_FOUND = 65_536
 """Of so many values it is remembered where they lie: 16 MB at most."""
 
+_LINE_END = re.compile(rb"[ \t\r]*+\n")
+
 LINE_END_BYTES = 64
 """Blanks before a newline are looked for this far."""
-
-Key = str | int
-Route = tuple[Key, ...]
-Stretch = tuple[int, int]
-"""Where some bytes start and end."""
 
 
 @lru_cache(maxsize=4096)
@@ -127,14 +124,6 @@ class Record(Struct, Generic[T], gc=False):
     value: T | None
 
 
-class Decodes(Protocol[T_co]):
-    """What makes a record's bytes a value: a decoder of msgspec, or several."""
-
-    def decode(self, raw: bytes, /) -> T_co:
-        """Return the value. Raises msgspec.DecodeError: ValidationError where it is JSON of another shape."""
-        ...
-
-
 class FirstFit(Generic[T]):
     """Decoders of which the first is quick and takes nearly every record; the last takes all of any known shape."""
 
@@ -161,7 +150,7 @@ class Document:
         self._starts = array("Q")
         self._ends = array("Q")
         self._lines = array("Q")
-        self._seen: _Seen | None = None
+        self._seen: Seen | None = None
         """The record whose values were asked for last."""
         self._is_split = False
         self._found: dict[Place, Stretch] = {}
@@ -188,7 +177,7 @@ class Document:
         self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
         self._seen, self._found = None, {}
         self.torn_tail = None
-        damage = _Damage()
+        damage = Damage()
         if self._is_split:
             yield from self._elements(decoder, damage)
             self.findings = damage.findings()
@@ -207,10 +196,10 @@ class Document:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 torn = not line.endswith(b"\n")
                 read_to = 0
-                for start, end in _recover(body, number, offset == 0, torn, damage):
+                for start, end in recover(body, number, offset == 0, torn, damage):
                     read_to = end
                     index = self._add(offset + start, offset + end, number)
-                    yield Record(index, number, end - start, _shaped(body[start:end], decoder))
+                    yield Record(index, number, end - start, shaped(body[start:end], decoder))
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             else:
@@ -233,25 +222,23 @@ class Document:
         """
         if not self._is_split and self._starts_as_array():
             try:
-                self._is_split = isinstance(
-                    _MEMBERS.decode(self.slice(0, self.size_bytes)[self._array_start() :]), list
-                )
+                self._is_split = isinstance(MEMBERS.decode(self.slice(0, self.size_bytes)[self._array_start() :]), list)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self._is_split = False
         return self._is_split
 
     def _starts_as_array(self) -> bool:
         head = self.slice(self._array_start(), self._array_start() + LINE_END_BYTES)
-        return self.size_bytes <= ARRAY_LIMIT_BYTES and head.lstrip(_BLANKS).startswith(b"[")
+        return self.size_bytes <= ARRAY_LIMIT_BYTES and head.lstrip(BLANKS).startswith(b"[")
 
     def _array_start(self) -> int:
-        return len(_BYTE_ORDER_MARK) if self.slice(0, len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK else 0
+        return len(BYTE_ORDER_MARK) if self.slice(0, len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK else 0
 
-    def _elements(self, decoder: Decodes[T], damage: "_Damage") -> Iterator[Record[T]]:
+    def _elements(self, decoder: Decodes[T], damage: Damage) -> Iterator[Record[T]]:
         """Yield the elements of the array that the file is."""
         raw = self.slice(0, self.size_bytes)
         number, counted = 1, 0
-        for _, start, end in members(raw, _skip_space(raw, self._array_start())):
+        for _, start, end in members(raw, skip_space(raw, self._array_start())):
             number += raw.count(b"\n", counted, start)
             counted = start
             piece = raw[start:end]
@@ -259,8 +246,8 @@ class Document:
                 value: T | None = decoder.decode(piece)
                 piece.decode()
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                _recover(piece, number, False, False, damage)
-                value = _shaped(piece, decoder)
+                recover(piece, number, False, False, damage)
+                value = shaped(piece, decoder)
             yield Record(self._add(start, end, number), number, end - start, value)
         self.line_count = raw.count(b"\n") + (not raw.endswith(b"\n"))
         self.ends_in_newline = True
@@ -307,11 +294,11 @@ class Document:
             found = self._found[place] = base + start, base + end
         return found
 
-    def _look(self, record: int) -> "_Seen":
+    def _look(self, record: int) -> Seen:
         """Return a record to look values up in; the one that was looked at last is still there."""
         if self._seen is None or self._seen.record != record:
             self._seen = None
-            self._seen = _Seen(record, self.raw(record))
+            self._seen = Seen(record, self.raw(record))
         return self._seen
 
     def value(self, place: Place) -> Any:
@@ -489,334 +476,3 @@ def _gap(
     if before >= 0:
         return spans[before][1], spans[-1][1], b"".join(b"," + json for json in new)
     return opening, spans[-1][1] if spans else opening, b",".join(new)
-
-
-# one value in a record ---------------------------------------------------------------------------
-
-_MEMBERS: "msgspec.json.Decoder[dict[Key, Raw] | list[Raw]]" = msgspec.json.Decoder(dict[str, Raw] | list[Raw])
-_BLANKS = b" \t\n\r"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_AFTER_VALUE = frozenset((b",", b"}", b"]", b" ", b"\t", b"\n", b"\r"))
-_LINE_END = re.compile(rb"[ \t\r]*+\n")
-_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-_SPACE = re.compile(rb"[ \t\n\r]*+")
-_ATOM = re.compile(rb"[^,\]} \t\n\r]++")
-_STRUCTURE = re.compile(rb'[\[\]{}]|"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-
-
-def span(raw: bytes, route: Route) -> Stretch:
-    """Return where the value at `route` starts and ends in a record's bytes.
-
-    The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
-    it does for every JSON library. Raises KeyError where the route leads nowhere.
-    """
-    return _Seen(0, raw).span(route)
-
-
-class _Seen:
-    """A record's bytes, and where the members are of the values in it that a route has led through.
-
-    A line may hold thousands of results: each is found without a walk over the line.
-    """
-
-    def __init__(self, record: int, raw: bytes) -> None:
-        self.record = record
-        self.raw = raw
-        self._members: dict[Stretch, dict[Key, Stretch]] = {}
-
-    def span(self, route: Route) -> Stretch:
-        """Return where the value at `route` starts and ends. Raises KeyError where there is none."""
-        found = _skip_space(self.raw, 0), len(self.raw.rstrip(_BLANKS))
-        for key in route:
-            if found not in self._members:
-                self._members[found] = {key: (start, end) for key, start, end in members(self.raw, *found)}
-            found = self._members[found][key]
-        return found
-
-
-def elements(raw: bytes) -> list[bytes]:
-    """Return the elements of a JSON array, each as it stands in the bytes; [] where it is not an array."""
-    start = _skip_space(raw, 0)
-    if raw[start : start + 1] != b"[":
-        return []
-    return [raw[value_start:value_end] for _, value_start, value_end in members(raw, start)]
-
-
-def members(raw: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[Key, int, int]]:
-    """Yield key or index, start and end of each member of the object or array that stands there; nothing for atoms."""
-    opener = raw[start : start + 1]
-    if opener not in (b"{", b"["):
-        return
-    known = _decoded_members(raw[start:end])
-    position = _skip_space(raw, start + 1)
-    index = 0
-    while raw[position : position + 1] not in (b"}", b"]"):
-        key: Key = index
-        if opener == b"{":
-            key_end = _value_end(raw, position)
-            key = str(read_json(raw[position:key_end]))
-            position = _skip_space(raw, _skip_space(raw, key_end) + 1)
-        value_end = _end_of_known(raw, position, known.get(key)) or _value_end(raw, position)
-        yield key, position, value_end
-        index += 1
-        position = _skip_space(raw, value_end)
-        if raw[position : position + 1] == b",":
-            position = _skip_space(raw, position + 1)
-
-
-def _decoded_members(raw: bytes) -> Mapping[Key, Raw]:
-    """Return the members as a decoder finds them, ten times faster than a scan; none where it refuses the value."""
-    try:
-        found = _MEMBERS.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else dict(enumerate(found))
-
-
-def _end_of_known(raw: bytes, start: int, value: Raw | None) -> int | None:
-    """Return where a value ends that the decoder found; None where another stands here, as for a repeated key.
-
-    No JSON value is the beginning of another one, save of a longer number.
-    """
-    if value is None or not raw.startswith(bytes(value), start):
-        return None
-    end = start + len(value)
-    return end if raw[end : end + 1] in _AFTER_VALUE else None
-
-
-def _skip_space(raw: bytes, position: int) -> int:
-    if raw[position : position + 1] > b" ":
-        return position
-    match = _SPACE.match(raw, position)
-    return match.end() if match else position
-
-
-def _value_end(raw: bytes, start: int) -> int:
-    opener = raw[start : start + 1]
-    if opener == b'"':
-        match = _STRING.match(raw, start)
-    elif opener in (b"{", b"["):
-        depth = 0
-        for token in _STRUCTURE.finditer(raw, start):
-            first = token.group()[:1]
-            if first in (b"{", b"["):
-                depth += 1
-            elif first in (b"}", b"]"):
-                depth -= 1
-                if depth == 0:
-                    return token.end()
-        raise KeyError(start)
-    else:
-        match = _ATOM.match(raw, start)
-    if match is None:
-        raise KeyError(start)
-    return match.end()
-
-
-# reading what the fast decoder refuses -----------------------------------------------------------
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NULS = re.compile(rb"\x00+")
-_MAX_INTEGER_DIGITS = 18
-
-
-def read_json(raw: bytes) -> Any:
-    """Return the one JSON value in `raw`, leniently: halves of surrogate pairs and invalid UTF-8 become U+FFFD.
-
-    Raises ValueError or RecursionError where it is no JSON at all.
-    """
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        value, _, _ = _lenient(raw.decode("utf-8", "replace").lstrip(), 0)
-        clean = json.dumps(value, ensure_ascii=False)
-        return json.loads(_SURROGATE.sub("\ufffd", clean))
-
-
-def write_json(value: Any) -> bytes:
-    """Return a value as compact JSON in UTF-8, the way agents write it."""
-    return msgspec.json.encode(value)
-
-
-class _Damage:
-    """Collects findings of reading; neighbouring unreadable lines become one."""
-
-    def __init__(self) -> None:
-        self._findings: list[Finding] = []
-        self._unreadable: tuple[int, int, str] | None = None
-
-    def note(self, line: int, rule: str, message: str) -> None:
-        self._findings.append(Finding(line, rule, message))
-
-    def unreadable(self, line: int, why: str) -> None:
-        if self._unreadable is not None and self._unreadable[1] == line - 1:
-            self._unreadable = (self._unreadable[0], line, self._unreadable[2])
-            return
-        self._flush()
-        self._unreadable = (line, line, why)
-
-    def _flush(self) -> None:
-        if self._unreadable is None:
-            return
-        first, last, why = self._unreadable
-        message = why if first == last else f"{why} (lines {first}-{last}, one damaged span)"
-        self.note(first, "unreadable-line", message)
-        self._unreadable = None
-
-    def findings(self) -> tuple[Finding, ...]:
-        self._flush()
-        return tuple(sorted(self._findings, key=lambda f: f.line or 0))
-
-
-def _shaped(raw: bytes, decoder: Decodes[T]) -> T | None:
-    """Return the value as it stands where the decoder takes it so, else mended as little as it needs.
-
-    So the size of a part does not depend on what is wrong with another one.
-    """
-    candidates = (_checked, _mended, _with_short_numbers)
-    for made in candidates:
-        try:
-            return decoder.decode(made(raw))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return None
-
-
-def _checked(raw: bytes) -> bytes:
-    raw.decode()
-    return raw
-
-
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity|-?\d[\d.eE+-]*+)', re.DOTALL)
-
-
-def _mended(raw: bytes) -> bytes:
-    """Return JSON with U+FFFD for invalid UTF-8 and for halves of surrogate pairs, and null for NaN and its like."""
-    text = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], raw.decode("utf-8", "replace"))
-    return _NUMBER.sub(lambda match: "null" if match[1] and match[1][-1] in "Ny" else match[0], text).encode()
-
-
-def _with_short_numbers(raw: bytes) -> bytes:
-    """Return mended JSON in which every number is one that a decoder takes: rounded, or null."""
-    text = _mended(raw).decode()
-    return _NUMBER.sub(lambda match: json.dumps(_number(match[1])) if match[1] else match[0], text).encode()
-
-
-def _recover(body: bytes, line: int, at_start: bool, torn: bool, damage: _Damage) -> list[Stretch]:
-    """Return where the records of a line stand that the fast decoder refused, and note what is wrong with it."""
-    start = 0
-    if at_start and body.startswith(_BYTE_ORDER_MARK):
-        start = 3
-        damage.note(line, "byte-order-mark", "the file starts with a byte order mark")
-    if b"\x00" in body:
-        count = body.count(b"\x00")
-        damage.note(line, "nul-run", f"{count} NUL bytes, as a crash leaves them")
-    pieces: list[Stretch] = []
-    stretches = _between_nuls(body, start)
-    for stretch in stretches:
-        pieces += _values(body, stretch, line, torn and stretch is stretches[-1], damage)
-    if len(pieces) > 1:
-        damage.note(line, "glued-records", f"{len(pieces)} records on one line; all were read")
-    return pieces
-
-
-def _between_nuls(body: bytes, start: int) -> list[Stretch]:
-    stretches = []
-    for nuls in _NULS.finditer(body, start):
-        stretches.append((start, nuls.start()))
-        start = nuls.end()
-    stretches.append((start, len(body)))
-    return [(first, last) for first, last in stretches if body[first:last].strip()]
-
-
-def _values(body: bytes, stretch: Stretch, line: int, torn: bool, damage: _Damage) -> list[Stretch]:
-    """Return where the JSON values are that stand one after another in this stretch of a line."""
-    first, last = stretch
-    text = body[first:last].decode("utf-8", "surrogateescape")
-    position, start = _next_value(text, 0, first)
-    pieces: list[Stretch] = []
-    while position < len(text):
-        try:
-            value, end, odd_numbers = _lenient(text, position)
-            if not isinstance(value, dict | list) and (pieces or text[end:].strip()):
-                raise ValueError("it starts like a number or a word")
-        except (ValueError, RecursionError) as error:
-            why = "nested too deeply" if isinstance(error, RecursionError) else _json_reason(error)
-            if torn:
-                damage.note(
-                    line,
-                    "torn-tail",
-                    f"the last line is cut off: {last - start:,} bytes are no record",
-                )
-            elif pieces:
-                damage.note(
-                    line,
-                    "glued-records",
-                    f"{last - start:,} bytes after the first record are not JSON: {why}",
-                )
-            else:
-                damage.unreadable(line, f"not JSON: {why}")
-            break
-        invalid_bytes = len(_SURROGATE.findall(text, position, end))
-        if invalid_bytes:
-            damage.note(line, "invalid-utf8", "bytes that are not UTF-8; read as U+FFFD, kept as they are")
-        if any(match[1] for match in _ESCAPE.finditer(text, position, end)):
-            damage.note(line, "lone-surrogate", "half of a surrogate pair; a provider would refuse it")
-        if odd_numbers:
-            damage.note(line, "non-json-number", "NaN, Infinity or an integer too long to read")
-        stop = start + _utf8_bytes(text[position:end])
-        pieces.append((start, stop))
-        position, start = _next_value(text, end, stop)
-    return pieces
-
-
-def _next_value(text: str, position: int, offset: int) -> tuple[int, int]:
-    """Return where the next value may start, in characters and (where `position` is `offset`) in bytes."""
-    blanks = 0
-    while position + blanks < len(text) and text[position + blanks] in " \t\r":
-        blanks += 1
-    return position + blanks, offset + blanks
-
-
-def _json_reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        reason = error.msg.removesuffix(" at").removesuffix(" starting")
-        return f"{reason[:1].lower()}{reason[1:]} at character {error.pos + 1}"
-    return str(error)
-
-
-def _utf8_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
-
-
-def _lenient(text: str, position: int) -> tuple[Any, int, bool]:
-    """Return the JSON value at `position`, where it ends, and whether it holds numbers that JSON lacks.
-
-    Such numbers come out as None: they are never written back, and nothing is decided on them.
-    """
-    odd = False
-
-    def constant(_: str) -> None:
-        nonlocal odd
-        odd = True
-
-    def number(digits: str) -> int | float | None:
-        nonlocal odd
-        value = _number(digits)
-        odd = odd or value is None
-        return value
-
-    decoder = json.JSONDecoder(parse_constant=constant, parse_int=number, parse_float=number)
-    value, end = decoder.raw_decode(text, position)
-    return value, end, odd
-
-
-def _number(digits: str) -> int | float | None:
-    """Return a number as every reader takes it; None for one that is too large."""
-    if digits.lstrip("-").isdigit() and len(digits) <= _MAX_INTEGER_DIGITS:
-        return int(digits)
-    value = float(digits)
-    return value if math.isfinite(value) else None

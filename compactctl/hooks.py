@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from compactctl.document import write_json
 from compactctl.errors import HookFailed
+from compactctl.json_text import write_json
 from compactctl.redact import redact
 
 Event = Literal["pre_compact", "post_compact"]

@@ -12,21 +12,10 @@ from msgspec import Struct
 
 from compactctl import generations, receipt, store, views
 from compactctl.cut import summarised
-from compactctl.document import (
-    Document,
-    Drop,
-    Edit,
-    Insert,
-    Place,
-    Put,
-    Remove,
-    Replace,
-    Splice,
-    read_json,
-    write_json,
-)
+from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace, Splice
 from compactctl.errors import UsageError
 from compactctl.formats.interface import CompactionEdits, Format, Metas, NewSession
+from compactctl.json_text import read_json, write_json
 from compactctl.measure import overhead
 from compactctl.model import ToolResult, Transcript
 from compactctl.options import Options

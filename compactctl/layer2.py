@@ -16,11 +16,11 @@ from compactctl import __version__, apply, generations, hooks, metas, prices, st
 from compactctl.commit import history_path, require_place, summary_path, write_spills
 from compactctl.cut import choose_cut, summarised
 from compactctl.desk import Desk
-from compactctl.document import write_json
 from compactctl.errors import BreakerOpen, CompactctlError, HookFailed, OverBudget, ProviderError
 from compactctl.facts import HEADING, facts_section
 from compactctl.formats.interface import Metas
 from compactctl.job import Job, Planned, Summarised, plan, start
+from compactctl.json_text import write_json
 from compactctl.model import Text
 from compactctl.options import Options
 from compactctl.outcome import Layer2Note, Outcome, Output, Problem, Status, SurvivalNote, UsageNote

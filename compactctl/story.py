@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from compactctl.cut import is_said_by_user
-from compactctl.document import Document, Place, read_json, write_json
+from compactctl.document import Document, Place
+from compactctl.json_text import read_json, write_json
 from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript
 from compactctl.plan import Spill
 from compactctl.preview import is_preview

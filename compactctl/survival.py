@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from compactctl.document import Document, write_json
+from compactctl.document import Document
 from compactctl.facts import TARGETS
 from compactctl.formats.interface import Format
+from compactctl.json_text import write_json
 from compactctl.model import Reasoning, Transcript
 from compactctl.references import (
     Holds,

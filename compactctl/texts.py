@@ -7,7 +7,8 @@ estimator that reads text counts the same strings as one that knows sizes alone.
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from compactctl.document import Document, Place, read_json
+from compactctl.document import Document, Place
+from compactctl.json_text import read_json
 from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 TextKind = Literal["role", "text", "reasoning", "call_id", "tool", "arguments", "result_call_id", "result", "opaque"]

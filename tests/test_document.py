@@ -6,22 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactctl.document import (
-    BEFORE_ALL,
-    Document,
-    Drop,
-    DropTail,
-    Insert,
-    Place,
-    Put,
-    Remove,
-    Replace,
-    elements,
-    members,
-    read_json,
-    span,
-    write_json,
-)
+from compactctl.document import BEFORE_ALL, Document, Drop, DropTail, Insert, Place, Put, Remove, Replace
+from compactctl.json_text import read_json, write_json
+from compactctl.spans import elements, members, span
 
 ANY = msgspec.json.Decoder()
 

@@ -16,10 +16,12 @@ from msgspec import Struct
 
 from compactctl import store
 from compactctl.checks.interface import Check, Subject
-from compactctl.document import Document, Key, Route, read_json
+from compactctl.document import Document
 from compactctl.findings import Finding
+from compactctl.json_text import read_json
 from compactctl.redact import VAGUE, Secret, redact, secrets
 from compactctl.session import STANDARD_INPUT
+from compactctl.spans import Key, Route
 
 FINGERPRINT_CHARACTERS = 12
 STRETCHING_ROUNDS = 10_000

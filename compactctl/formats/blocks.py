@@ -17,10 +17,11 @@ from sys import intern
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Place, Route
+from compactctl.document import Place
 from compactctl.media import HEADER_CHARACTERS, OTHER_MEDIA_TOKENS, image_tokens
 from compactctl.model import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.preview import PREVIEW_MAX_BYTES, is_preview
+from compactctl.spans import Route
 
 Content = str | list[Raw] | dict[str, Raw] | int | float | bool | None
 """For a field that holds a content: whatever JSON stands there is accepted, so that no record is lost to it."""

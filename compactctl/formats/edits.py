@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from compactctl.document import Document, Edit, Place, Replace, elements, members, read_json, span, write_json
+from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.interface import Spilled
+from compactctl.json_text import read_json, write_json
+from compactctl.spans import elements, members, span
 from compactctl.texts import is_text
 
 COPY_STRING_BYTES = 256

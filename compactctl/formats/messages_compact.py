@@ -7,9 +7,10 @@ conversation, the elements go and the line stays.
 
 from collections.abc import Iterable, Iterator
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Put, Remove, write_json
+from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Put, Remove
 from compactctl.formats.cutting import Parted, marked, part
 from compactctl.formats.interface import CompactionEdits, Metas
+from compactctl.json_text import write_json
 from compactctl.model import Message, Transcript
 from compactctl.plan import Cut
 

@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Edit, Place, Record, Replace, read_json, write_json
+from compactctl.document import Document, Edit, Place, Record, Replace
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
@@ -42,6 +42,7 @@ from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Res
 from compactctl.formats.pi_compact import compaction
 from compactctl.formats.pi_fork import new_session
 from compactctl.formats.pi_slim import OWN_TOOLS, slim_edits
+from compactctl.json_text import read_json, write_json
 from compactctl.model import (
     Compaction,
     Copy,

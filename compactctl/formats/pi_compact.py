@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace, write_json
+from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
 from compactctl.formats.cutting import Parted, derived_digits, part
 from compactctl.formats.interface import CompactionEdits
+from compactctl.json_text import write_json
 from compactctl.model import Message, Opaque, Text, Transcript
 from compactctl.plan import Cut
 

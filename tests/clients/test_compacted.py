@@ -9,8 +9,9 @@ import pytest
 
 from compactctl import formats
 from compactctl.cut import boundaries, is_said_by_user, leading_count
-from compactctl.document import Document, read_json
+from compactctl.document import Document
 from compactctl.formats.fork import UUID
+from compactctl.json_text import read_json
 from compactctl.plan import Cut
 from tests import contexts
 from tests.builders import codex, pi

@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from compactctl.document import Key, Place, read_json
+from compactctl.document import Place
+from compactctl.json_text import read_json
 from compactctl.media import OTHER_MEDIA_TOKENS, image_tokens
 from compactctl.model import Media, Opaque, Part, utf8_size
+from compactctl.spans import Key
 from compactctl.texts import ATTACHMENT, MEDIA_FIELDS, is_media, rendered_strings, strings_in
 
 SENT = frozenset(

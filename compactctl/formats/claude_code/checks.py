@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Record, read_json
+from compactctl.document import Document, Record
 from compactctl.findings import Finding
 from compactctl.formats.signed import Block, Signed
+from compactctl.json_text import read_json
 from compactctl.model import Transcript
 
 RULES = ("ignored-compaction", "edited-reasoning", "hollow-reasoning", "empty-content", "refused-role")

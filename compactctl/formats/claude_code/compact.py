@@ -19,14 +19,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace, elements, write_json
+from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
 from compactctl.formats.claude_code.lines import Lines, Node
 from compactctl.formats.claude_code.tree import effective
 from compactctl.formats.cutting import Parted, by_record, derived_digits, part
 from compactctl.formats.fork import derived_id
 from compactctl.formats.interface import CompactionEdits, Metas
+from compactctl.json_text import write_json
 from compactctl.model import Message, Transcript
 from compactctl.plan import Cut
+from compactctl.spans import elements
 
 BOUNDARY = "compact_boundary"
 

@@ -18,13 +18,15 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from compactctl.document import Document, Edit, Place, Replace, Route, write_json
+from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers
 from compactctl.formats.edits import replace_text
 from compactctl.formats.fork import UUID, derived_id
 from compactctl.formats.interface import NewSession, SideFile
+from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.preview import is_preview
+from compactctl.spans import Route
 from compactctl.texts import text_in
 
 _STUB = b"<persisted-output>"

@@ -7,12 +7,13 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from compactctl.document import Document, Place, Record, Route, read_json
+from compactctl.document import Document, Place, Record
 from compactctl.findings import Finding
 from compactctl.formats.blocks import read_content
 from compactctl.formats.claude_code import shapes
 from compactctl.formats.claude_code.attachments import read_attachment
 from compactctl.formats.claude_code.shapes import LINE, Line, LookedInto, text_of
+from compactctl.json_text import read_json
 from compactctl.model import (
     KINDS,
     Copy,
@@ -24,6 +25,7 @@ from compactctl.model import (
     ToolResult,
     Usage,
 )
+from compactctl.spans import Route
 
 SYNTHETIC_MODEL = "<synthetic>"
 

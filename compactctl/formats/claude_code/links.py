@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw
 
-from compactctl.document import Route, read_json
 from compactctl.formats.fork import UUID
+from compactctl.json_text import read_json
+from compactctl.spans import Route
 
 Fields = dict[str, Raw]
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from compactctl.document import FirstFit, read_json
+from compactctl.document import FirstFit
 from compactctl.formats.blocks import Content, UsualContent
+from compactctl.json_text import read_json
 from compactctl.model import MOST_TOKENS, token_count
 
 

@@ -14,10 +14,11 @@ edited without being read again.
 
 from collections.abc import Iterator
 
-from compactctl.document import Document, Drop, Edit, Place, Replace, write_json
+from compactctl.document import Document, Drop, Edit, Place, Replace
 from compactctl.formats.claude_code.lines import SHADOWS
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers, text
 from compactctl.formats.edits import shorten
+from compactctl.json_text import write_json
 
 _COPY = "toolUseResult"
 _CHAIN = (("uuid",), ("parentUuid",))

@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Edit, Place, Replace, write_json
+from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.codex.compact import compaction
 from compactctl.formats.codex.fork import new_session
 from compactctl.formats.codex.reader import Reader
@@ -42,6 +42,7 @@ from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import replace_text, slim_copies
 from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.plan import Cut
 

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, read_json
+from compactctl.document import Document
 from compactctl.findings import Finding
+from compactctl.json_text import read_json
 from compactctl.model import Transcript
 
 RULES = ("missing-header", "missing-ordinal", "ignored-compaction")

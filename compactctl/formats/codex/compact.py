@@ -19,12 +19,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace, span, write_json
+from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace
 from compactctl.formats.codex.records import ENVELOPES
 from compactctl.formats.cutting import Parted, part
 from compactctl.formats.interface import CompactionEdits
+from compactctl.json_text import write_json
 from compactctl.model import Message, Text, Transcript
 from compactctl.plan import Cut
+from compactctl.spans import span
 
 _TOLD = frozenset(("thread_name_updated", "thread_settings_applied", "session_configured"))
 """Events that tell of the thread, not of a turn."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from compactctl.document import Document, Place, Record, elements, span
+from compactctl.document import Document, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.codex.items import SUMMARY_START, UNSENT_ITEMS, Items, Said, bound, letter, says
 from compactctl.formats.codex.records import (
@@ -49,6 +49,7 @@ from compactctl.model import (
     part_bytes,
     utf8_size,
 )
+from compactctl.spans import elements, span
 from compactctl.turns import pairing_findings
 
 EFFECTIVE_WINDOW_PERCENT = 95

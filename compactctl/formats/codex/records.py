@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import read_json, write_json
 from compactctl.formats.blocks import Content
+from compactctl.json_text import read_json, write_json
 
 ENVELOPES = frozenset(
     (
