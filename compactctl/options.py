@@ -35,6 +35,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     write_baseline: str | None = None
     changed_since: str | None = None
     """A revision of git: only files that differ from it are looked at."""
+    fix: bool = False
+    """Mend what can be; with `apply`, write the mended session."""
     written: tuple[str, ...] = ()
     """The files that this run writes; none of them may be a session."""
 

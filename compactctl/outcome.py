@@ -288,6 +288,21 @@ class AuditNote(Struct, frozen=True):
     losses: tuple[LossNote, ...] = ()
 
 
+class EditNote(Struct, frozen=True):
+    """One fault that is mended: on which line of the source, by which rule, and what is done."""
+
+    line: int
+    rule: str
+    text: str
+
+
+class FixNote(Struct, frozen=True):
+    """What `audit --fix` mends, and the file that the mended session was (or would be) written to."""
+
+    file: str
+    edits: tuple[EditNote, ...]
+
+
 def notes(findings: Iterable[Finding]) -> tuple[FindingNote, ...]:
     """Return findings as they stand in JSON."""
     return tuple(FindingNote(f.rule, f.severity, f.line, f.message) for f in findings)
@@ -324,6 +339,8 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     checks: dict[str, bool] | UnsetType = UNSET
     """(`verify`, `restore`) each check by name, and whether it held."""
     audit: AuditNote | UnsetType = UNSET
+    fix: FixNote | UnsetType = UNSET
+    """(`audit --fix`) where there is anything to mend; `findings` are then of the mended session."""
     findings: tuple[FindingNote, ...] = ()
     output: Output | None = None
     resume: ResumeNote | UnsetType = UNSET

@@ -133,10 +133,14 @@ def audit(
     from compactctl import baseline, changed
 
     asked = options.audit
+    if (options.apply or options.out is not None) and not asked.fix:
+        raise UsageError("--apply and --out are for --fix: without it, audit reads only")
     auditing.wanted_rules(asked, options.settings)
     known = baseline.read(asked.baseline) if asked.baseline is not None else None
     found = _found(paths, options)
     _require_no_session_written(found, asked.written)
+    if options.apply:
+        _require_places(paths, found, options, lambda item: [_output(item, options).fixed])
     if asked.changed_since is not None:
         found = changed.only(found, asked.changed_since)
         options = msgspec.structs.replace(options, allow_empty=options.allow_empty or not found.files)
@@ -232,6 +236,10 @@ def _audit_one(item: Input, options: Options) -> list[Outcome]:
 
     try:
         with opened(item.path, options.format) as session:
+            if options.audit.fix:
+                from compactctl import fix
+
+                return fix.fix(session, options, _output(item, options))
             return auditing.audit(session, options)
     except EmptySession as error:
         made = failed(item.path, error) if item.is_explicit else _skipped(item.path, error)

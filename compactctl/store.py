@@ -54,6 +54,11 @@ class Paths(Struct, frozen=True):
     """`<stem>.compacted`, which holds the spills and the originals."""
 
     @property
+    def fixed(self) -> Path:
+        """Where `audit --fix` puts the mended session."""
+        return self.session.with_name(f"{self._stem}.fixed.jsonl")
+
+    @property
     def spills(self) -> Path:
         return self.folder / SPILL_FOLDER
 

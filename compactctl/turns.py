@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from compactctl.findings import Finding
-from compactctl.model import Message, ToolCall, ToolResult
+from compactctl.model import Message, Opaque, ToolCall, ToolResult
 
 
 class Paired(Struct, frozen=True, gc=False):
@@ -146,3 +146,65 @@ def _orphan(message: Message) -> Finding:
     if not call_id:
         return Finding(message.line, "bad-call-id", "a tool result names no call")
     return Finding(message.line, "result-without-call", f"the result names call {call_id}, which is not in context")
+
+
+# what can be mended ------------------------------------------------------------------------------
+
+
+class Surplus(Struct, frozen=True):
+    """A result that answers no call of its exchange, or one that was answered before."""
+
+    index: int
+    rule: str
+
+
+class Gap(Struct, frozen=True):
+    """Calls of one answer that have no result. `after` is the index of what their results belong right behind."""
+
+    index: int
+    after: int
+    calls: tuple[ToolCall, ...]
+    rule: str
+
+
+def misfits(messages: Sequence[Message]) -> tuple[list[Surplus], list[Gap]]:
+    """Return the results that are too many and the calls that lack one: what `pairing_findings` tells of, by index.
+
+    A call without an id, or one of several that share it, is nothing that a result could be given to.
+    """
+    gaps: list[Gap] = []
+    indexes = [i for i, m in enumerate(messages) if m.role == "assistant" or not _is_aside(m)]
+    starts = [at for at, index in enumerate(indexes) if messages[index].role == "assistant"]
+    before = indexes[: starts[0] if starts else None]
+    surplus = [_surplus(messages[i], i, "result-without-call") for i in before if messages[i].result is not None]
+    for start, end in zip(starts, [*starts[1:], len(indexes)], strict=True):
+        index, behind = indexes[start], indexes[start + 1 : end]
+        calls = {call.call_id: call for call in messages[index].calls() if call.call_id}
+        answered: set[str] = set()
+        after, is_direct = index, True
+        for other in behind:
+            result = messages[other].result
+            if result is None:
+                is_direct = False
+            elif result.call_id not in calls:
+                surplus.append(_surplus(messages[other], other, "result-without-call"))
+            elif result.call_id in answered:
+                surplus.append(Surplus(other, "duplicate-result"))
+            else:
+                answered.add(result.call_id)
+                after = other if is_direct else after
+        missing = tuple(call for call_id, call in calls.items() if call_id not in answered)
+        if missing:
+            at_end = end == len(indexes) and is_direct
+            gaps.append(Gap(index, after, missing, "unfinished-call" if at_end else "call-without-result"))
+    return surplus, gaps
+
+
+def _is_aside(message: Message) -> bool:
+    """Return whether a message is what a client attached, which stands between a call and its result as if it did
+    not."""
+    return isinstance(message.parts[0], Opaque) if message.parts else False
+
+
+def _surplus(message: Message, index: int, rule: str) -> Surplus:
+    return Surplus(index, rule if message.result and message.result.call_id else "bad-call-id")

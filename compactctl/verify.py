@@ -145,12 +145,12 @@ def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: b
         return False
     if not same_sizes:
         return all(
-            _weight(a, ids_alone=True) == _weight(b, ids_alone=True) for a, b in zip(old.parts, new.parts, strict=True)
+            weight(a, ids_alone=True) == weight(b, ids_alone=True) for a, b in zip(old.parts, new.parts, strict=True)
         )
     spill = spills.get(old.result.place) if old.result else None
     if spill is not None and old.result is not None and new.result is not None:
         return _is_replaced(old.result, new.result, spill)
-    return all(_weight(a) == _weight(b) for a, b in zip(old.parts, new.parts, strict=True))
+    return all(weight(a) == weight(b) for a, b in zip(old.parts, new.parts, strict=True))
 
 
 def _is_replaced(old: ToolResult, new: ToolResult, spill: Spill) -> bool:
@@ -158,7 +158,7 @@ def _is_replaced(old: ToolResult, new: ToolResult, spill: Spill) -> bool:
     return kept and new.size_bytes == len(spill.preview.encode())
 
 
-def _weight(part: object, *, ids_alone: bool = False) -> tuple[object, ...]:
+def weight(part: object, *, ids_alone: bool = False) -> tuple[object, ...]:
     """Return what must not change about a part: its type, its sizes and ids."""
     if ids_alone:
         return (type(part), *(getattr(part, name, None) for name in ("call_id", "name", "kind", "is_error")))

@@ -563,7 +563,7 @@ def test_head_gets_its_line_and_no_traceback(unbuffered):
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.splitlines() == [
-        "rule                 severity  group    meaning",
+        "rule                   severity  group    meaning",
         "Usage: compactctl COMMAND [OPTIONS] PATH...",
     ]
     assert done.stderr == ""

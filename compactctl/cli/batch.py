@@ -62,7 +62,7 @@ def execute(
         shrinking or Shrinking(),
         shown,
         asking or Asking(),
-        _audit(gating or Gating(), saved),
+        _audit(gating or Gating(), writing or Writing(), saved),
         spill_first=spill_first,
         discard_new=discard_new,
     )
@@ -355,7 +355,7 @@ def _options(
 FAIL_ON = ("error", "warning", "note", "never")
 
 
-def _audit(gating: Gating, saved: "Sequence[Saved]") -> "Audit":
+def _audit(gating: Gating, writing: Writing, saved: "Sequence[Saved]") -> "Audit":
     from compactctl.options import Audit
 
     written = [each.path for each in saved]
@@ -376,6 +376,7 @@ def _audit(gating: Gating, saved: "Sequence[Saved]") -> "Audit":
         baseline=gating.baseline,
         write_baseline=gating.write_baseline,
         changed_since=gating.changed_since,
+        fix=gating.fix,
         written=tuple(written),
     )
 

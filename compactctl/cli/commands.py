@@ -98,6 +98,7 @@ def estimate(
 def audit(
     paths: opt.Paths,
     gating: Gating,
+    writing: Writing,
     reading: Reading,
     setting: Setting,
     finding: Finding,
@@ -105,8 +106,8 @@ def audit(
     reporting: Reporting,
 ) -> None:
     """Check each session against the rules that `compactctl rules` lists: damage, what an agent stumbles over when it
-    resumes, what is too large, usage that can't be right, credentials. Reads only; exits with 1 where a finding is at
-    least as bad as --fail-on, or a gate (--max-...) is not passed.
+    resumes, what is too large, usage that can't be right, credentials. Reads only, unless --fix --apply says to write
+    a mended copy; exits with 1 where a finding is at least as bad as --fail-on, or a gate (--max-...) is not passed.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
@@ -118,6 +119,7 @@ def audit(
         reporting.showing,
         reading=reading,
         setting=setting,
+        writing=writing,
         gating=gating,
         saves=reporting.save or (),
     )

@@ -132,6 +132,7 @@ class Gating(NamedTuple):
     write_baseline: opt.WriteBaseline = None
     changed_since: opt.ChangedSince = None
     ci: opt.Ci = "auto"
+    fix: opt.Fix = False
 
 
 class Reporting(NamedTuple):

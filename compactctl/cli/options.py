@@ -89,6 +89,10 @@ Ci = Annotated[
         help="github: also annotations (standard error) and the job summary; gitlab or none: neither; auto.",
     ),
 ]
+Fix = Annotated[
+    bool,
+    typer.Option("--fix", help="Mend what can be mended without guessing; --apply writes STEM.fixed.jsonl."),
+]
 ListOutput = Annotated[str, typer.Option("-o", "--output", metavar="NAME", help="table or json.")]
 Out = Annotated[
     str | None,

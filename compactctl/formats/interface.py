@@ -87,6 +87,15 @@ class CompactionEdits(Struct, frozen=True):
     """The kept messages, by index, that held nothing else and went with it."""
 
 
+class Mend(Struct, frozen=True):
+    """One fault of a session mended: where (line from 1) and by which rule, what is done, and the edits that do it."""
+
+    line: int
+    rule: str
+    text: str
+    edits: tuple[Edit, ...]
+
+
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
@@ -183,5 +192,20 @@ class Format(Protocol):
         """Return how the agent resumes the session file at this full path, as tried with the agent itself.
 
         `session_id` is given where the file stands where the agent looks for its sessions, under its own name.
+        """
+        ...
+
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what links records anew whose parents are not in the file, or lead back to them.
+
+        Nothing that is in context leaves it. Empty where records name no parents.
+        """
+        ...
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what takes out the results that answer no call, or one that was answered, and what gives each call
+        without a result one that says so, as its agent would record it.
+
+        All of them go together: read again, calls and results pair up.
         """
         ...

@@ -8,7 +8,7 @@ from msgspec import Struct
 from compactctl.document import Document, Edit
 from compactctl.errors import NotCompactable
 from compactctl.findings import Finding
-from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.model import Transcript
 from compactctl.plan import Cut
 
@@ -46,6 +46,14 @@ class Log(Struct, frozen=True):
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return nothing: a log stays as it was printed."""
+        return []
+
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return nothing: no agent goes on in a log."""
+        return []
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return nothing: no agent goes on in a log."""
         return []
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:

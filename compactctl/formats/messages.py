@@ -22,7 +22,8 @@ from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.cutting import originals_behind
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.formats.messages_compact import compaction
 from compactctl.model import (
     Message,
@@ -216,6 +217,14 @@ class MessageLines(Struct, frozen=True):
         """Return nothing: such a file holds no copy that a model is not sent."""
         return []
 
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return nothing: such a file names no parents."""
+        return []
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what makes calls and results pair up."""
+        return mend_pairs(document, transcript, _unknown_blocks if self.is_anthropic else _unknown_lines)
+
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
         """Return None: such a file has no id of its own."""
         return None
@@ -223,6 +232,25 @@ class MessageLines(Struct, frozen=True):
     def resume(self, path: str, session_id: str | None) -> Resume:
         """Return nothing: a log of messages has no agent of its own."""
         return Resume()
+
+
+def _unknown_blocks(asked: list[Asked]) -> list[Any]:
+    """Return one message with a result for each call, as the Messages API wants them."""
+    blocks = [
+        {"type": "tool_result", "tool_use_id": each.call.call_id, "content": UNKNOWN_RESULT, "is_error": True}
+        for each in asked
+    ]
+    return [{"role": "user", "content": blocks}]
+
+
+def _unknown_lines(asked: list[Asked]) -> list[Any]:
+    """Return a message for each call; a call of the old kind is answered by the name of its function."""
+    return [
+        {"role": "function", "name": each.call.name, "content": UNKNOWN_RESULT}
+        if "function_call" in each.call.place.route
+        else {"role": "tool", "tool_call_id": each.call.call_id, "content": UNKNOWN_RESULT}
+        for each in asked
+    ]
 
 
 def _read_conversation(session: "_Session", line: _Line, record: Record[_Line]) -> "_Session":

@@ -38,9 +38,11 @@ from compactctl.document import Document, Edit, Place, Record, Replace
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content, read_result
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.mending import mend_pairs
 from compactctl.formats.pi_compact import compaction
 from compactctl.formats.pi_fork import new_session
+from compactctl.formats.pi_mend import CHAIN, mend_links, unknown_results
 from compactctl.formats.pi_slim import OWN_TOOLS, slim_edits
 from compactctl.json_text import read_json, write_json
 from compactctl.model import (
@@ -282,6 +284,14 @@ class PiSession(Struct, frozen=True):
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the details of results, as far as only the display reads them."""
         return slim_edits(document, limit_bytes, path)
+
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what links entries anew to the ones before them in the file."""
+        return mend_links(document)
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what makes calls and results pair up."""
+        return mend_pairs(document, transcript, unknown_results, CHAIN)
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
         """Return the session under an id derived from `seed`; None for a file without a header."""

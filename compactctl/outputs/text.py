@@ -3,6 +3,8 @@
 What failed to be read is a line of its own, `path: error CODE: text`; the last line counts.
 """
 
+from collections.abc import Iterator
+
 from msgspec import UNSET
 
 from compactctl.outcome import Batch, FindingNote, Outcome
@@ -30,6 +32,7 @@ class Lines:
             severity = "error" if outcome.status == "failed" else "note"
             said = visible(outcome.error.message.removeprefix(f"{outcome.path}: "))
             lines.append(f"{path}: {self._painted(severity)} {visible(outcome.error.code)}: {said}")
+        lines += _fixes(path, outcome)
         lines += [
             self._line(path, finding) for finding in outcome.findings if self._view.verbose or not is_known(finding)
         ]
@@ -46,6 +49,17 @@ class Lines:
 
     def end(self, batch: Batch) -> str:
         return f"{words.found(batch)}\n"
+
+
+def _fixes(path: str, outcome: Outcome) -> Iterator[str]:
+    """Yield what is mended, an edit a line, and where the mended session is."""
+    if outcome.fix is UNSET:
+        return
+    is_done = outcome.status in ("applied", "unchanged")
+    for edit in outcome.fix.edits:
+        yield f"{path}:{edit.line}: {'fixed' if is_done else 'to fix'} {visible(edit.rule)}: {visible(edit.text)}"
+    said = {"applied": "wrote ", "unchanged": "unchanged: "}.get(outcome.status, "--apply writes ")
+    yield f"{path}: {said}{visible(outcome.fix.file)}; what follows is found in it"
 
 
 def is_known(finding: FindingNote) -> bool:

@@ -45,10 +45,12 @@ from compactctl.formats.claude_code.compact import compaction
 from compactctl.formats.claude_code.context import Drafts, drafted
 from compactctl.formats.claude_code.fork import new_session
 from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
+from compactctl.formats.claude_code.mend import CHAIN, mend_links, unknown_results
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.mending import mend_pairs
 from compactctl.model import (
     Compaction,
     Message,
@@ -130,6 +132,14 @@ class ClaudeCode:
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the display's copies, and take progress and logged requests out."""
         return slim_edits(document, limit_bytes, path)
+
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what links lines anew to the ones from which reading goes on."""
+        return mend_links(document, transcript)
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what makes calls and results pair up."""
+        return mend_pairs(document, transcript, unknown_results, CHAIN)
 
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
         """Return the session under an id derived from `seed`; None for a subagent's."""

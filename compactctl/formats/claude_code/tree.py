@@ -17,12 +17,21 @@ from compactctl.formats.claude_code.lines import Lines, Marks, Node
 from compactctl.model import ToolCall, ToolResult
 
 
+class Lost(Struct, frozen=True):
+    """A node from which its parents lead nowhere, and the node above it with which reading goes on."""
+
+    node: Node
+    rule: str
+    above: Node | None
+
+
 class Path(Struct, frozen=True):
     """The nodes of the effective context in order, and the compaction that they start after."""
 
     nodes: tuple[Node, ...]
     compaction: Node | None
     findings: tuple[Finding, ...]
+    lost: tuple[Lost, ...] = ()
 
 
 def effective(lines: Lines, is_side: bool, agent: str) -> Path:
@@ -42,7 +51,7 @@ def effective(lines: Lines, is_side: bool, agent: str) -> Path:
         kept = [node for node in kept if node.is_side == is_side]
     if compaction is not None:
         kept = tree.with_preserved(compaction, kept)
-    return Path(tuple(tree.with_parallel(kept)), compaction, tuple(tree.findings))
+    return Path(tuple(tree.with_parallel(kept)), compaction, tuple(tree.findings), tuple(tree.lost))
 
 
 def _is_of(node: Node, is_side: bool, agent: str) -> bool:
@@ -70,6 +79,7 @@ class _Tree:
         self._targets = lines.targets
         self._own = own
         self.findings: list[Finding] = []
+        self.lost: list[Lost] = []
 
     # up and down -----------------------------------------------------------------------------------
 
@@ -86,6 +96,7 @@ class _Tree:
         if any(node is named for node in path) or any(node is named for node in self.with_parallel(path)):
             return path
         self.findings.clear()
+        self.lost.clear()
         return self.up_from(named)
 
     def up_from(self, leaf: Node) -> list[Node]:
@@ -112,12 +123,14 @@ class _Tree:
         if isinstance(target, str):
             target = self._resolve(target)
         if isinstance(target, str):
-            self._note_lost(target, node.line)
+            rule = self._note_lost(target, node.line)
         elif target is None or not visited[target.order]:
             return target
         else:
-            self._note_cycle(node.line)
-        return self._before(node, visited)
+            rule = self._note_cycle(node.line)
+        above = self._before(node, visited)
+        self.lost.append(Lost(node, rule, above))
+        return above
 
     def _resolve(self, uuid: str) -> Node | str | None:
         """Return the node that a uuid leads to, None for a root, or a uuid where it leads nowhere or in a circle."""
@@ -128,15 +141,16 @@ class _Tree:
             target = self._targets[target]
         return target
 
-    def _note_lost(self, uuid: str, line: int) -> None:
+    def _note_lost(self, uuid: str, line: int) -> str:
         if uuid in self._targets:
-            self._note_cycle(line)
-            return
+            return self._note_cycle(line)
         text = "its parent is not in the file; read on from the line before, where there is one"
         self.findings.append(Finding(self._lines.orphans.get(uuid, line), "dangling-parent", text))
+        return "dangling-parent"
 
-    def _note_cycle(self, line: int) -> None:
+    def _note_cycle(self, line: int) -> str:
         self.findings.append(Finding(line, "parent-cycle", "its parents lead back to it; read on from the line before"))
+        return "parent-cycle"
 
     def _position(self, node: Node) -> int | None:
         """Return where a node stands among the own ones; None for one of another conversation."""

@@ -41,7 +41,8 @@ from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import replace_text, slim_copies
-from compactctl.formats.interface import CompactionEdits, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.plan import Cut
@@ -110,6 +111,14 @@ class Codex(Struct, frozen=True):
         """Return the edits that shorten the copies of outputs in events."""
         return slim_edits(document, limit_bytes, path)
 
+    def mend_links(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return nothing: records of a rollout name no parents."""
+        return []
+
+    def mend_pairs(self, document: Document, transcript: Transcript) -> list[Mend]:
+        """Return what makes calls and outputs pair up."""
+        return mend_pairs(document, transcript, _unknown_outputs)
+
     def new_session(self, document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
         """Return the session under an id derived from `seed`; None for a file without a header."""
         return new_session(document, transcript, name, seed)
@@ -127,6 +136,32 @@ FORMAT = Codex()
 def _is_old_header(record: Mapping[str, Any]) -> bool:
     known = isinstance(record.get("id"), str) and isinstance(record.get("timestamp"), str)
     return known and "instructions" in record and not {"type", "role", "messages"} & record.keys()
+
+
+def _unknown_outputs(asked: list[Asked]) -> list[Any]:
+    """Return an output for each call: as records, as bare items before 0.40, or as elements of a history.
+
+    A record that another one follows up takes its time over, and in a paginated rollout its ordinal (repeats are
+    accepted).
+    """
+    return [_unknown_output(each) for each in asked]
+
+
+def _unknown_output(asked: Asked) -> dict[str, Any]:
+    record, route = asked.record, asked.call.place.route
+    item = record
+    for key in route[:-1] if route[-1:] in (("arguments",), ("input",), ("action",)) else route:
+        item = item[key]
+    kind = "custom_tool_call_output" if item.get("type") == "custom_tool_call" else "function_call_output"
+    output = {"type": kind, "call_id": asked.call.call_id, "output": UNKNOWN_RESULT}
+    if route[:1] != ("payload",) or "type" not in record:
+        return output
+    if route[1:2] == ("replacement_history",):
+        return output
+    if route[1:2] == ("replacement_history_entries",):
+        return {**record["payload"]["replacement_history_entries"][route[2]], "item": output}
+    kept = {name: record[name] for name in ("timestamp", "ordinal") if name in record}
+    return {**kept, "type": "response_item", "payload": output}
 
 
 def _deciding(document: Document) -> tuple[int | None, dict[str, Any]]:

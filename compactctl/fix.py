@@ -1,0 +1,170 @@
+"""`audit --fix`: the faults of one file that can be mended without guessing, mended in a new file.
+
+The promise: what is not mended keeps its bytes, every message of the context stays but for the results that are taken
+out, and nothing is written that has a problem which its source lacked. The source stays as it is: to undo is to use it.
+"""
+
+import contextlib
+import io
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from compactctl import audit, store, verify
+from compactctl.document import Document, DropTail, Edit
+from compactctl.errors import OutputChanged, SourceChanged, VerifyError
+from compactctl.formats.interface import Format, Mend
+from compactctl.model import Message, Transcript
+from compactctl.options import Options
+from compactctl.outcome import EditNote, FixNote, Outcome, Status
+from compactctl.session import Session, reread
+
+MENDED = frozenset({"torn-tail", "parent-cycle", "dangling-parent"}) | {
+    "result-without-call",
+    "duplicate-result",
+    "call-without-result",
+    "unfinished-call",
+}
+"""The rules that are mended. A result that names no call (`bad-call-id`) goes as well; a call without an id stays."""
+
+TAKEN_OUT = frozenset({"result-without-call", "duplicate-result", "bad-call-id"})
+"""The rules by which results are taken out."""
+
+IN_MEMORY_BYTES = 1 << 26
+"""A mended file up to this size is checked in memory, a larger one in a temporary file."""
+
+Step = Callable[[Format, Document, Sequence[Transcript]], list[Mend]]
+
+
+def fix(session: Session, options: Options, paths: store.Paths) -> list[Outcome]:
+    """Return what an audit of the mended file finds, with what was mended; with `apply`, write it first.
+
+    Where nothing can be mended that is the audit of the file itself. Raises VerifyError, WriteError, OutputChanged or
+    SourceChanged, and has written nothing then.
+    """
+    with contextlib.ExitStack() as on_disk:
+        mended, mends = _mended(session, options, on_disk)
+        outcomes = audit.audit(mended, options)
+        if mends:
+            status = _put(mended, session, paths.fixed) if options.apply else "planned"
+            notes = tuple(EditNote(mend.line, mend.rule, mend.text) for mend in mends)
+            outcomes[0].status = status
+            outcomes[0].fix = FixNote(str(paths.fixed), notes)
+        return outcomes
+
+
+# mending -----------------------------------------------------------------------------------------
+
+
+def _mended(session: Session, options: Options, on_disk: contextlib.ExitStack) -> tuple[Session, list[Mend]]:
+    """Return the file as it is once it is mended, and what was done, by line of the source.
+
+    No step before the last one moves a line.
+    """
+    wanted = audit.wanted_rules(options.audit, options.settings)
+    done: list[Mend] = []
+    states = [session]
+    for step in (_tail, _links, _pairs):
+        current = states[-1]
+        mends = [
+            mend
+            for mend in step(current.read.format, current.document, current.read.transcripts)
+            if mend.rule in wanted
+        ]
+        edits = [edit for mend in mends for edit in mend.edits]
+        done += mends
+        states.append(_next(current, edits, on_disk) if edits else current)
+    if done:
+        _require_sound(session, states[-2], states[-1], done)
+    return states[-1], sorted(done, key=lambda mend: mend.line)
+
+
+def _tail(format_: Format, document: Document, transcripts: Sequence[Transcript]) -> list[Mend]:
+    torn = document.torn_tail
+    if torn is None:
+        return []
+    size = torn.end - torn.start
+    return [Mend(document.line_count, "torn-tail", f"leaves out the torn last line, {size:,} bytes", (DropTail(),))]
+
+
+def _links(format_: Format, document: Document, transcripts: Sequence[Transcript]) -> list[Mend]:
+    return [mend for transcript in transcripts for mend in format_.mend_links(document, transcript)]
+
+
+def _pairs(format_: Format, document: Document, transcripts: Sequence[Transcript]) -> list[Mend]:
+    return [mend for transcript in transcripts for mend in format_.mend_pairs(document, transcript)]
+
+
+def _next(session: Session, edits: Sequence[Edit], on_disk: contextlib.ExitStack) -> Session:
+    """Return the session with these edits made, read anew."""
+    document = session.document
+    is_small = document.size_bytes <= IN_MEMORY_BYTES
+    target: BinaryIO = io.BytesIO() if is_small else on_disk.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    target.writelines(document.edited(document.splices(edits)))
+    made, read = reread(target, session.path, session.read.format)
+    return Session(session.path, made, read, session.snapshot, session.own_receipt)
+
+
+# checking ----------------------------------------------------------------------------------------
+
+
+def _require_sound(before: Session, linked: Session, after: Session, done: Sequence[Mend]) -> None:
+    """Raise VerifyError where the mended file lost a message, has a new problem, or still one that was mended.
+
+    What linking brought back into context has problems of its own, which are not new to the file. What was read in a
+    circle says nothing of what the context is, so there the linked file is what nothing may be lost from.
+    """
+    mended = Counter(mend.rule for mend in done)
+    left = {finding.rule for finding in after.read.findings} & mended.keys() & MENDED
+    problems = [*verify.new_problems(linked.read.findings, after.read.findings), *(f"{rule} is left" for rule in left)]
+    if len(before.read.transcripts) != len(after.read.transcripts):
+        problems.append(f"{len(before.read.transcripts)} sessions before, {len(after.read.transcripts)} after")
+    whole = linked if mended["parent-cycle"] else before
+    lost = [
+        message
+        for old, new in zip(whole.read.transcripts, after.read.transcripts, strict=False)
+        for message in _lost(old.messages, new.messages)
+    ]
+    taken = sum(count for rule, count in mended.items() if rule in TAKEN_OUT)
+    problems += [f"line {message.line}: it is gone from the context" for message in lost if message.result is None]
+    if len(lost) > taken:
+        problems.append(f"{len(lost)} results are gone from the context, and {taken} were to go")
+    if problems:
+        raise VerifyError(f"{before.path}: not mended, the result failed its checks: {'; '.join(problems)}")
+
+
+def _lost(old: Sequence[Message], new: Sequence[Message]) -> list[Message]:
+    """Return what of the old messages is not among the new ones, in the same order."""
+    said = [_said(message) for message in new]
+    lost = []
+    at = 0
+    for message in old:
+        wanted = _said(message)
+        found = next((index for index in range(at, len(said)) if said[index] == wanted), None)
+        if found is None:
+            lost.append(message)
+        else:
+            at = found + 1
+    return lost
+
+
+def _said(message: Message) -> tuple[object, ...]:
+    return (message.role, *map(verify.weight, message.parts))
+
+
+# writing -----------------------------------------------------------------------------------------
+
+
+def _put(mended: Session, source: Session, target: Path) -> Status:
+    """Write the mended file unless it is there already. Raises OutputChanged where something else is."""
+    document = mended.document
+    if target.exists():
+        if store.file_sha256(target) == document.sha256():
+            return "unchanged"
+        raise OutputChanged(f"{target}: something else is there; move it away or mend elsewhere with --out DIR")
+    if source.snapshot is not None and store.Snapshot.of(Path(source.path)) != source.snapshot:
+        raise SourceChanged(f"{source.path}: it changed while it was read; run it again")
+    store.write_whole(target, document.windows(0, document.size_bytes))
+    return "applied"
