@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace, Route, elements
+from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace
 from compactctl.formats.cutting import derived_digits
 from compactctl.formats.interface import Mend
 from compactctl.json_text import write_json
 from compactctl.model import Message, ToolCall, Transcript
+from compactctl.spans import Route, elements
 from compactctl.turns import Gap, Surplus, misfits
 
 UNKNOWN_RESULT = (
