@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from compactctl import agents, apply, inputs, store, views, workers
 from compactctl.errors import (
@@ -57,77 +58,52 @@ def _go(told: "Errand") -> bool:
     return True
 
 
+class How(Struct, frozen=True):
+    """How a batch is worked on: so many files at once, and who is told of it, or asked before anything is sent."""
+
+    jobs: int = 1
+    progress: Progress = _quiet
+    on_outcome: OnOutcome | None = None
+    approve: "Approve" = _go
+
+
+ALONE = How()
+"""A file after the other, with nobody to tell."""
+
+
 # the commands ------------------------------------------------------------------------------------
 
 
-def inspect(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def inspect(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Return what is in each session, how full it is, and what Layer 1 would save."""
-    return _batch("inspect", _found(paths, options), _inspect_one, options, jobs, progress, on_outcome)
+    return _batch("inspect", _found(paths, options), _inspect_one, options, how)
 
 
-def estimate(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def estimate(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Return each session's tokens by estimator; with `apply`, also write them beside the session."""
     found = _found(paths, options)
     if options.apply:
         _require_places(paths, found, options, lambda item: [_estimate_path(item, options)])
-    return _batch("estimate", found, _estimate_one, options, jobs, progress, on_outcome)
+    return _batch("estimate", found, _estimate_one, options, how)
 
 
-def spill(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def spill(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Plan Layer 1 for each session; with `apply`, write the compacted sessions."""
     found = _found_to_shrink(paths, options)
-    return _batch("spill", found, _spill_one, options, jobs, progress, on_outcome)
+    return _batch("spill", found, _spill_one, options, how)
 
 
-def summarize(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-    approve: "Approve" = _go,
-) -> Batch:
+def summarize(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Have each session's older part summarised, whatever its water level; without `apply`, say what would be done."""
-    return _layer2("summarize", paths, options, jobs, progress, on_outcome, approve)
+    return _layer2("summarize", paths, options, how)
 
 
-def compact(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-    approve: "Approve" = _go,
-) -> Batch:
+def compact(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Spill, and have a session summarised where it is still at its threshold; without `apply`, say what would be."""
-    return _layer2("compact", paths, options, jobs, progress, on_outcome, approve)
+    return _layer2("compact", paths, options, how)
 
 
-def audit(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def audit(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Return what is found in each session, and whether that is bad enough to fail."""
     from compactctl import audit as auditing  # the other commands do without its cost
     from compactctl import baseline, changed
@@ -145,9 +121,9 @@ def audit(
         found = changed.only(found, asked.changed_since)
         options = msgspec.structs.replace(options, allow_empty=options.allow_empty or not found.files)
     if known is None and asked.write_baseline is None:
-        return _batch("audit", found, _audit_one, options, jobs, progress, on_outcome)
+        return _batch("audit", found, _audit_one, options, how)
     held: list[Outcome] = []
-    batch = _batch("audit", found, _audit_one, options, jobs, progress, held.append)
+    batch = _batch("audit", found, _audit_one, options, msgspec.structs.replace(how, on_outcome=held.append))
     if asked.write_baseline is not None and batch.exit_code != Interrupted.exit_code:
         store.write_whole(Path(asked.write_baseline), [baseline.dumped(held)])
         batch.notes.append(f"wrote {asked.write_baseline}")
@@ -155,7 +131,7 @@ def audit(
         baseline.compare(held, known, asked)
         _tally_again(batch, held, auditing.FAILING_EXIT_CODE)
     for made in held:
-        (on_outcome or batch.outcomes.append)(made)
+        (how.on_outcome or batch.outcomes.append)(made)
     return batch
 
 
@@ -176,29 +152,17 @@ def _require_no_session_written(found: Inputs, written: Sequence[str]) -> None:
             raise UsageError(f"{path}: it is one of the sessions to be read; write the report elsewhere")
 
 
-def restore(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def restore(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Give back the original of each compacted session; without `apply`, say only what would be written."""
     found = _found(paths, options, own_outputs=True)
     _require_places(paths, found, options, lambda item: [_restored(item, options)])
-    return _batch("restore", found, _restore_one, options, jobs, progress, on_outcome)
+    return _batch("restore", found, _restore_one, options, how)
 
 
-def verify(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def verify(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Return whether each compacted session is whole."""
     found = _found(paths, options, own_outputs=True)
-    return _batch("verify", found, _verify_one, options, jobs, progress, on_outcome)
+    return _batch("verify", found, _verify_one, options, how)
 
 
 def _found(paths: Sequence[str], options: Options, *, own_outputs: bool = False) -> Inputs:
@@ -277,15 +241,7 @@ def _spill_one(item: Input, options: Options) -> list[Outcome]:
         return apply.spill(session, options, _output(item, options))
 
 
-def _layer2(
-    command: str,
-    paths: Sequence[str],
-    options: Options,
-    jobs: int,
-    progress: Progress,
-    on_outcome: OnOutcome | None,
-    approve: "Approve",
-) -> Batch:
+def _layer2(command: str, paths: Sequence[str], options: Options, how: How) -> Batch:
     """Run one of the commands that have summaries written; its sessions share a desk, so they share a process."""
     from compactctl import desk, errand, layer2  # the commands that have no summary written do without their cost
 
@@ -293,7 +249,7 @@ def _layer2(
     shared = desk.make(options)
     if options.apply and not shared.asks_nobody:
         told = errand.make([_due_tokens(item, options, command, shared) for item in found.files], shared)
-        if told.sessions and not approve(told):
+        if told.sessions and not how.approve(told):
             raise Interrupted("nothing was sent and nothing was written")
 
     def one(item: Input, options: Options) -> list[Outcome]:
@@ -301,9 +257,9 @@ def _layer2(
             return layer2.work(session, options, _output(item, options), command, shared)
 
     def with_spending(done: int, total: int, path: str) -> None:
-        progress(done, total, f"{shared.spending.words()}{path}")
+        how.progress(done, total, f"{shared.spending.words()}{path}")
 
-    return _batch(command, found, one, options, jobs, with_spending, on_outcome, threads=True)
+    return _batch(command, found, one, options, msgspec.structs.replace(how, progress=with_spending), threads=True)
 
 
 def _due_tokens(item: Input, options: Options, command: str, shared: "desk.Desk") -> int:
@@ -378,22 +334,12 @@ def _require_places(
         places.take(item.path, [str(path) for path in written(item)])
 
 
-def _batch(
-    command: str,
-    found: Inputs,
-    work: Work,
-    options: Options,
-    jobs: int,
-    progress: Progress,
-    on_outcome: OnOutcome | None,
-    *,
-    threads: bool = False,
-) -> Batch:
+def _batch(command: str, found: Inputs, work: Work, options: Options, how: How, *, threads: bool = False) -> Batch:
     batch = Batch(command=command, problems=list(found.problems), notes=list(found.notes))
-    taker = _Taker(batch, len(found.files), progress, on_outcome or batch.outcomes.append)
+    taker = _Taker(batch, len(found.files), how.progress, how.on_outcome or batch.outcomes.append)
     for path, error in found.errors:
         taker.take([failed(path, error)])
-    with contextlib.closing(workers.worked(found.files, partial(_one, work, options), jobs, threads)) as worked:
+    with contextlib.closing(workers.worked(found.files, partial(_one, work, options), how.jobs, threads)) as worked:
         try:
             for item, outcomes in worked:
                 taker.done(item, outcomes)

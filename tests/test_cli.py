@@ -34,13 +34,13 @@ class FakeRun:
         self.made = made
         self.asked: list[tuple] = []
 
-    def __call__(self, paths, options, jobs, progress, on_outcome, approve=None):
-        self.asked.append((paths, options, jobs))
+    def __call__(self, paths, options, how):
+        self.asked.append((paths, options, how.jobs))
         if isinstance(self.made, BaseException):
             raise self.made
         for number, item in enumerate(self.made.outcomes, start=1):
-            on_outcome(item)
-            progress(number, len(self.made.outcomes), item.path)
+            how.on_outcome(item)
+            how.progress(number, len(self.made.outcomes), item.path)
         return self.made
 
 
@@ -379,7 +379,7 @@ def test_many_errors_do_not_scroll_everything_away(fake, capsys):
 
 def test_a_batch_that_is_printed_as_it_comes_keeps_no_outcome():
     taken = []
-    made = run.inspect([str(SAMPLES)], Options(), on_outcome=taken.append)
+    made = run.inspect([str(SAMPLES)], Options(), run.How(on_outcome=taken.append))
     assert (made.outcomes, made.tally.sessions) == ([], len(taken))
 
 
@@ -390,7 +390,7 @@ def test_workers_give_the_same_outcomes_in_the_same_order(tmp_path):
         shutil.copy(os.fsencode(SAMPLES / "chat.jsonl"), odd)
     except OSError:
         pytest.skip("the file system takes no such name")
-    alone, together = (run.inspect([str(tmp_path / "s")], Options(), jobs=jobs) for jobs in (1, 3))
+    alone, together = (run.inspect([str(tmp_path / "s")], Options(), run.How(jobs=jobs)) for jobs in (1, 3))
     assert len(alone.outcomes) > 8
     assert alone == together
 

@@ -538,7 +538,7 @@ def test_what_will_be_sent_is_told_before_the_first_request_and_may_be_refused(t
     write_session(long_chat(1), "c.jsonl")
     told = []
     with pytest.raises(run.Interrupted):
-        run.summarize([str(tmp_path)], options(), approve=lambda errand: told.append(errand))
+        run.summarize([str(tmp_path)], options(), run.How(approve=lambda errand: told.append(errand)))
     [errand] = told
     assert (errand.sessions, errand.writer, errand.address) == (2, "fake (gpt-4.1)", "nowhere")
     assert errand.tokens > 0
@@ -610,7 +610,7 @@ def test_without_a_provider_the_summary_is_made_of_the_session_and_says_so(tmp_p
 def test_a_batch_writes_every_session_whatever_the_number_at_once(tmp_path, write_session, jobs):
     for name in "abcdef":
         write_session(long_chat(), f"{name}.jsonl")
-    batch = run.summarize([str(tmp_path)], options(), jobs)
+    batch = run.summarize([str(tmp_path)], options(), run.How(jobs=jobs))
     assert [(o.path[-7:], o.status) for o in batch.outcomes] == [(f"{name}.jsonl", "applied") for name in "abcdef"]
     assert run.verify([str(tmp_path)], Options()).exit_code == 0
 
@@ -619,6 +619,6 @@ def test_never_more_requests_run_at_once_than_would_open_the_breaker(tmp_path, w
     fake = provider(ProviderUnavailable("fake: down"))
     for number in range(12):
         write_session(long_chat(), f"{number:02}.jsonl")
-    batch = run.compact([str(tmp_path)], options(), 8)
+    batch = run.compact([str(tmp_path)], options(), run.How(jobs=8))
     assert len(fake.asked) == 3
     assert sum(o.layer2.reason == "breaker_open" for o in batch.outcomes) == 9

@@ -75,7 +75,8 @@ def execute(
     work: Callable[..., Batch] = getattr(run, command)
     try:
         printed.progress.begin()
-        batch = work(paths, options, sessions_at_once, printed.progress, printed.outcome, *_approver(asking))
+        how = run.How(sessions_at_once, printed.progress, printed.outcome, **_approver(asking))
+        batch = work(paths, options, how)
     finally:
         printed.progress.clear()
     printed.say(batch, config)
@@ -86,11 +87,11 @@ def execute(
     raise typer.Exit(batch.exit_code)
 
 
-def _approver(asking: Asking | None) -> list[Any]:
-    """Return what a command that asks a provider is given besides."""
+def _approver(asking: Asking | None) -> dict[str, Any]:
+    """Return what a command that asks a provider is told besides."""
     from compactctl.cli.asking import approver
 
-    return [] if asking is None else [approver(yes=asking.yes)]
+    return {} if asking is None else {"approve": approver(yes=asking.yes)}
 
 
 def _view(command: str, listing: Listing, shown: Showing, gating: Gating | None) -> "View":
