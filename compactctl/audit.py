@@ -155,6 +155,8 @@ def _judged(
     notes = []
     for finding in sort(found):
         severity = settings.audit.severity.get(finding.rule, finding.severity)
+        if severity == OFF:
+            continue
         place = _place(document, finding)
         seen[finding.rule, place] += 1
         fingerprint = _fingerprint(finding.rule, session_key, place, str(seen[finding.rule, place]))

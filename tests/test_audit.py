@@ -21,6 +21,11 @@ from tests.builders.outcomes import batch, hostile
 
 RESULT = "x" * 60_000
 
+PREVIEW = (
+    "<persisted-output>\nOutput too large (61.6KB). Full output saved to: /home/a/.claude/projects/p/s/tool-results/b1.txt"
+    "\n\nPreview (first 2KB):\nok\n</persisted-output>"
+)
+
 KEY = "AKIA" + "QYLPMN5HFIQR7XYZ"
 """The shape of a key that opens nothing."""
 
@@ -91,6 +96,7 @@ def test_a_finding_is_a_line_as_compilers_print_it(session, capsys):
         (["--max-result-bytes", "59999"], 1),
         (["--max-result-bytes", "59999", "--select", "secrets"], 1),
         (["--max-result-bytes", "59999", "--fail-on", "never"], 0),
+        (["--max-result-bytes", "59999", "--set", "audit.severity.max-result-bytes=off"], 0),
         (["--max-compactions", "0"], 0),
         (["--max-tokens", "17k"], 1),
         (["--max-context", "13%"], 1),
@@ -188,6 +194,24 @@ def test_a_spilled_file_that_is_gone_is_found(name, tmp_path, capsys):
     code, printed = audited(capsys, written)
     assert code == 1
     assert next(line.split(": ")[1] for line in printed.splitlines() if "error" in line) == "error missing-spill"
+
+
+def test_a_guessed_window_makes_no_error(session, capsys):
+    fallback = ("--set", "window.fallback_tokens=9000", "--select", "over-window,over-threshold")
+    assert audited(capsys, "s.jsonl", *fallback)[1].startswith("s.jsonl: warning over-threshold: 17,1")
+    assert audited(capsys, "s.jsonl", *fallback, "--window", "9000")[1].startswith("s.jsonl: error over-window: 17,1")
+
+
+def test_a_preview_is_reachable_where_the_session_took_its_files_along(tmp_path, capsys):
+    records = healthy("claude-code")
+    set_result("claude-code", records, PREVIEW)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(jsonl(records))
+    asked = (str(path), "--select", "unreachable-output", "--fail-on", "note")
+    assert audited(capsys, *asked)[0] == 1
+    (tmp_path / "s" / "tool-results").mkdir(parents=True)
+    (tmp_path / "s" / "tool-results" / "b1.txt").write_text("all of it")
+    assert audited(capsys, *asked)[0] == 0
 
 
 def test_a_secret_in_a_spilled_file_is_found(session, capsys):

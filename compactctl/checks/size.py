@@ -35,11 +35,11 @@ def large_rounds(subject: Subject) -> Iterator[Finding]:
 
 
 def fullness(subject: Subject) -> Iterator[Finding]:
-    """Yield whether the context is over the window, or at its threshold."""
+    """Yield whether the context is over the window, or at its threshold. A window that is a guess proves nothing."""
     measured = subject.sized.measured
     window = measured.window.tokens
     how = "" if measured.anchored else ", estimated"
-    if measured.tokens > window:
+    if measured.tokens > window and measured.window.source != "fallback":
         yield Finding(None, "over-window", f"{measured.tokens:,} tokens{how}, and the window is {window:,}")
     elif measured.tokens >= measured.threshold:
         text = f"{measured.tokens:,} tokens{how}; a summary is due at {measured.threshold:,} of {window:,}"
