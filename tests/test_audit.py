@@ -13,7 +13,7 @@ import pytest
 
 from compactctl.__main__ import exit_code
 from compactctl.findings import BY_GROUP, GROUPS, RULES
-from compactctl.outputs import View, load
+from compactctl.outputs import OUTPUTS, View, load
 from compactctl.rules import GROUP_WORDS, page
 from tests.builders.chat import assistant, lines, tool, user
 from tests.builders.healthy import HEALTHY, healthy, jsonl, set_result
@@ -22,8 +22,9 @@ from tests.builders.outcomes import batch, hostile
 RESULT = "x" * 60_000
 
 PREVIEW = (
-    "<persisted-output>\nOutput too large (61.6KB). Full output saved to: /home/a/.claude/projects/p/s/tool-results/b1.txt"
-    "\n\nPreview (first 2KB):\nok\n</persisted-output>"
+    "<persisted-output>\nOutput too large (61.6KB). "
+    "Full output saved to: /home/a/.claude/projects/p/s/tool-results/b1.txt\n\n"
+    "Preview (first 2KB):\nok\n</persisted-output>"
 )
 
 KEY = "AKIA" + "QYLPMN5HFIQR7XYZ"
@@ -62,6 +63,18 @@ def test_rules_shows_the_page_of_a_rule(capsys):
     assert capsys.readouterr().out.startswith("torn-tail   Torn last line\n")
     assert exit_code(["rules", "torn-tial"]) == 2
     assert "did you mean torn-tail?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rule", [[], ["torn-tail"]], ids=["all", "one"])
+def test_rules_are_printed_in_every_output(rule, capsys):
+    printed = {}
+    for output in OUTPUTS:
+        assert exit_code(["rules", *rule, "-o", output]) == 0
+        printed[output] = capsys.readouterr().out
+    [named] = [item for item in json.loads(printed["json"])["rules"] if item["rule"] == "torn-tail"]
+    assert named in [json.loads(line) for line in printed["jsonl"].splitlines()]
+    assert named in list(csv.DictReader(io.StringIO(printed["csv"])))
+    assert "`torn-tail`" in printed["markdown"]
 
 
 # what is printed, and the exit code --------------------------------------------------------------

@@ -296,11 +296,11 @@ def formats(output: opt.ListOutput = "table") -> None:
 @_command(ALSO, "the rules that findings name")
 def rules(
     rule: Annotated[str | None, typer.Argument(metavar="[RULE]", help="Show the page of this rule.")] = None,
-    output: opt.ListOutput = "table",
+    output: opt.Output = "table",
 ) -> None:
     """List the rules that findings name, with their severity; or show one of them: what it finds, why that matters,
     an example, and how to mend it. Settings change a severity: --set audit.severity.RULE=error|warning|note|off.
     """
-    from compactctl.cli.lists import rule_page, rules_list
+    from compactctl.cli.rules import rule_page, rules_list
 
     print_result(*(rules_list(output) if rule is None else rule_page(rule, output)))

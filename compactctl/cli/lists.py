@@ -1,4 +1,4 @@
-"""What `settings`, `formats` and `rules` print."""
+"""What `settings`, `providers` and `formats` print."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from compactctl.settings import Origin
 
 LIST_OUTPUTS = ("table", "json")
-RULE_WIDTH = 100
 
 Printed = tuple[str, str | None]
 """A text, and what it is encoded as (None: as the terminal has it)."""
@@ -24,42 +23,6 @@ def formats_list(output: str) -> Printed:
     return _printed(
         "formats", output, ("name", "sessions"), [(name, _first_line(item)) for name, item in FORMATS.items()]
     )
-
-
-def rules_list(output: str) -> Printed:
-    """Return the rules: name, severity, group, meaning."""
-    from compactctl import rules
-    from compactctl.findings import GROUPS, RULES
-
-    rows = [(rule, severity, GROUPS[rule], rules.page(rule).meaning) for rule, severity in RULES.items()]
-    return _printed("rules", output, ("rule", "severity", "group", "meaning"), rows)
-
-
-def rule_page(rule: str, output: str) -> Printed:
-    """Return the page of one rule. Raises UsageError, with the nearest name, where there is none."""
-    import textwrap
-
-    from compactctl import rules
-    from compactctl.findings import GROUPS, RULES
-    from compactctl.outputs.pages import labelled
-
-    opt.one_of(rule, RULES, "rule")
-    page, group = rules.page(rule), GROUPS[rule]
-    if opt.one_of(output, LIST_OUTPUTS, "output") == "json":
-        told = {name: getattr(page, name) for name in page.__struct_fields__}
-        return _document("rules", rules=[{"rule": rule, "severity": RULES[rule], "group": group, **told}])
-    lines = [f"{rule}   {page.name}", ""]
-    about = {
-        "severity": f"{RULES[rule]}; --set audit.severity.{rule}=error|warning|note|off",
-        "group": f"{group}: {rules.GROUP_WORDS[group]}",
-        "what": page.meaning,
-        "why": page.why,
-        "fix": page.fix,
-    }
-    for label, text in about.items():
-        lines += labelled(label, textwrap.wrap(text, RULE_WIDTH))
-    lines += ["", *(f"  {line}" for line in page.example.split("\n"))]
-    return "".join(f"{line}\n" for line in lines), None
 
 
 def settings_list(config: "Config", output: str) -> Printed:
