@@ -44,12 +44,21 @@ class ToolCall(Struct, frozen=True, gc=False):
     arguments_bytes: int
 
 
+MediaKind = Literal["image", "pdf", "recording", "file", "block"]
+
+
 class Media(Struct, frozen=True, gc=False):
-    """An image or document. `size_bytes` is its encoded size in the file; `tokens` by the rule of `media`."""
+    """An image, a document, or a block of a result that is neither. `size_bytes` is its encoded size in the file.
+
+    Pixels and pages are 0 where no header tells them. What it costs depends on the model: `media.rule`.
+    """
 
     place: Place
     size_bytes: int
-    tokens: int
+    kind: MediaKind = "image"
+    width: int = 0
+    height: int = 0
+    pages: int = 0
 
 
 class Copy(Struct, frozen=True, gc=False):

@@ -82,6 +82,8 @@ class Layer2(Struct, frozen=True):
 
 class EstimatorSettings(Struct, frozen=True):
     bytes_per_token: Ratio = 3.5
+    media_as_text: Switch = False
+    """Whether images and documents count as the text of their base64, as some gateways have it."""
     encoding_file: OptionalText = None
     """A .tiktoken file, for `--estimator tiktoken`; None: the encoding of the session's model."""
     encoding_pattern: EncodingPattern = "o200k_base"

@@ -162,7 +162,18 @@ def weight(part: object, *, ids_alone: bool = False) -> tuple[object, ...]:
     """Return what must not change about a part: its type, its sizes and ids."""
     if ids_alone:
         return (type(part), *(getattr(part, name, None) for name in ("call_id", "name", "kind", "is_error")))
-    names = ("size_bytes", "sealed_bytes", "arguments_bytes", "call_id", "name", "kind", "tokens", "is_error")
+    names = (
+        "size_bytes",
+        "sealed_bytes",
+        "arguments_bytes",
+        "call_id",
+        "name",
+        "kind",
+        "width",
+        "height",
+        "pages",
+        "is_error",
+    )
     return (type(part), *(getattr(part, name, None) for name in names))
 
 

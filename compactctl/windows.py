@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from compactctl import media
 from compactctl.estimators.heuristic import message_bytes, tokens_beside
 from compactctl.model import Message, Transcript, Window
 from compactctl.settings import Settings
@@ -111,12 +112,12 @@ def contradicted(transcript: Transcript, window_tokens: int) -> dict[int, str]:
             continue
         is_first = index >= transcript.anchor_floor and (before is None or before < transcript.anchor_floor)
         if is_first and compacted and usage.total_tokens * 100 >= compacted * UNFALLEN_PERCENT:
-            if _overfills(usage.total_tokens, transcript.messages[: index + 1]):
+            if _overfills(usage.total_tokens, transcript.messages[: index + 1], transcript.model):
                 found[index] = NOT_FALLEN
                 continue
         elif before is not None and usage.total_tokens > window_tokens:
             grown = usage.total_tokens - _total(transcript.messages[before])
-            if _overfills(grown, transcript.messages[before + 1 : index + 1]):
+            if _overfills(grown, transcript.messages[before + 1 : index + 1], transcript.model):
                 found[index] = SEVERAL_REQUESTS
                 continue
         before = index
@@ -127,11 +128,12 @@ def _total(message: Message) -> int:
     return message.usage.total_tokens if message.usage else 0
 
 
-def _overfills(tokens: int, messages: Sequence[Message]) -> bool:
+def _overfills(tokens: int, messages: Sequence[Message], model: str | None) -> bool:
     """Return whether so many tokens are far more than these messages could be."""
     if tokens <= UNSEEN_TOKENS:
         return False
-    said = sum(message_bytes(message) * 2 // 7 + tokens_beside(message) for message in messages)
+    rule = media.rule(model)
+    said = sum(message_bytes(message) * 2 // 7 + tokens_beside(message, rule) for message in messages)
     return tokens > GROWTH_FACTOR * said + UNSEEN_TOKENS
 
 

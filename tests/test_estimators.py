@@ -11,6 +11,7 @@ from compactctl.settings import Settings, with_changes
 from tests.builders.messages import NO_FILE
 
 PLACE = Place(0)
+IMAGE = Media(PLACE, 9000, "image", 200, 200)
 
 
 def message(*parts, role="user"):
@@ -28,8 +29,8 @@ def message(*parts, role="user"):
         (message(ToolCall(PLACE, "c1", "run", 20), role="assistant"), 9 + 2 + 3 + 20),
         (message(ToolCall(PLACE, "é", "run", 20), role="assistant"), 9 + 2 + 3 + 20),
         (message(ToolResult(PLACE, "c1", 100, "run"), role="tool"), 4 + 2 + 100),  # the name is not sent
-        (message(ToolResult(PLACE, "c1", 1, media=(Media(PLACE, 9000, 64),)), role="tool"), 7),
-        (message(Media(PLACE, 9000, 64)), 4),
+        (message(ToolResult(PLACE, "c1", 1, media=(IMAGE,)), role="tool"), 7),
+        (message(IMAGE), 4),
         (message(Opaque(PLACE, "server_tool_use", 50)), 54),
     ],
 )
@@ -46,9 +47,9 @@ def test_the_bytes_of_a_message_are_what_is_sent_as_text(said, size):
         ([message(Text(PLACE, 4))], 3),  # 8 bytes
         ([message(Text(PLACE, 4)), message(Text(PLACE, 2))], 4),  # 14 bytes, rounded once
         ([message(Text(PLACE, 10**15))], 285714285714287),
-        ([message(Text(PLACE, 3), Media(PLACE, 9000, 64))], 66),
+        ([message(Text(PLACE, 3), IMAGE)], 66),
         ([message(Text(PLACE, 3), Reasoning(PLACE, 0, 4096))], 442),
-        ([message(ToolResult(PLACE, "abc", 0, media=(Media(PLACE, 9, 5), Media(PLACE, 9, 6))))], 13),
+        ([message(ToolResult(PLACE, "abc", 0, media=(IMAGE, IMAGE)))], 130),
     ],
 )
 def test_the_heuristic_divides_by_its_ratio_and_rounds_up_once(messages, tokens):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from compactctl import estimators, formats, run
 from compactctl.document import Document
 from compactctl.estimators.heuristic import message_bytes, tokens_beside
+from compactctl.media import CLAUDE
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.generated import WRITERS, stories, write
@@ -61,7 +62,7 @@ def test_the_heuristic_is_the_bytes_of_all_messages_rounded_up_once(name, story)
     messages = read(write(story, name))[2][0].messages
     heuristic = estimators.get("heuristic", Settings(), NO_FILE)
     size = sum(map(message_bytes, messages))
-    assert heuristic.tokens(messages) == -(-size * 2 // 7) + sum(map(tokens_beside, messages))
+    assert heuristic.tokens(messages) == -(-size * 2 // 7) + sum(tokens_beside(message, CLAUDE) for message in messages)
 
 
 @EVERY_FORMAT

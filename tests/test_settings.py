@@ -140,6 +140,7 @@ def test_what_is_no_limit():
         "layer2.too_long",
         "layer2.provider",
         "layer2.prompt",
+        "estimator.media_as_text",
         "estimator.encoding_file",
         "estimator.encoding_pattern",
         "hooks.pre_compact",

@@ -14,6 +14,7 @@ from compactctl.document import Document, Place
 from compactctl.errors import UsageError
 from compactctl.estimators import Subject, encodings, tiktoken
 from compactctl.estimators.encodings import BUNDLED, Choice, Tokenizer, bundled
+from compactctl.media import CLAUDE
 from compactctl.model import Message, Text, ToolResult
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
@@ -217,7 +218,7 @@ class Failing:
 
 
 def estimator_of(encoding):
-    return tiktoken.Tiktoken(tiktoken.Counts(Tokenizer("test", encoding)), NO_FILE.document, 3.5)
+    return tiktoken.Tiktoken(tiktoken.Counts(Tokenizer("test", encoding)), NO_FILE.document, 3.5, CLAUDE)
 
 
 def test_a_text_that_tiktoken_panics_over_is_the_heuristics_and_the_name_says_so():
@@ -268,13 +269,13 @@ def test_a_session_has_the_tokens_of_its_texts(name, story):
     messages = transcripts[0].messages
     expected = sum(whole("o200k_base", text) for message in messages for _, text in counted(message, document))
     estimator = estimators.get("tiktoken:o200k_base", Settings(), Subject(document))
-    assert estimator.tokens(messages) == expected + sum(map(tokens_beside, messages))
+    assert estimator.tokens(messages) == expected + sum(tokens_beside(message, CLAUDE) for message in messages)
 
 
 def test_a_text_is_given_to_the_tokenizer_once_as_long_as_it_is_remembered(monkeypatch):
     monkeypatch.setattr(tiktoken, "MOST_TEXTS", 4)
     counts = tiktoken.Counts(Tokenizer("test", Failing(None)))
-    estimator = tiktoken.Tiktoken(counts, NO_FILE.document, 3.5)
+    estimator = tiktoken.Tiktoken(counts, NO_FILE.document, 3.5, CLAUDE)
     for _ in range(3):
         assert estimator.tokens([said("abc"), said("abc")]) == 14
     assert counts.counted_characters == len("userabc")

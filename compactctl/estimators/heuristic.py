@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec import Struct
 
 from compactctl.document import Document
 from compactctl.estimators.interface import Subject
-from compactctl.media import sealed_tokens
+from compactctl.media import Rule, sealed_tokens
+from compactctl.media import rule as rule_of
 from compactctl.model import Media, Message, Reasoning, ToolCall, ToolResult, utf8_size
 from compactctl.settings import Settings
 
@@ -15,6 +17,7 @@ class Heuristic(Struct, frozen=True):
     """Bytes divided by `estimator.bytes_per_token`"""
 
     bytes_per_token: float
+    rule: Rule
     name: str = "heuristic"
 
     def tokens(self, messages: Iterable[Message]) -> int:
@@ -22,7 +25,7 @@ class Heuristic(Struct, frozen=True):
         size, beside = 0, 0
         for message in messages:
             size += message_bytes(message)
-            beside += tokens_beside(message)
+            beside += tokens_beside(message, self.rule)
         numerator, denominator = self.bytes_per_token.as_integer_ratio()
         return -(-size * denominator // numerator) + beside
 
@@ -37,8 +40,14 @@ class Heuristic(Struct, frozen=True):
 
 
 def make(settings: Settings, subject: Subject, _: str = "") -> Heuristic:
-    """Return the estimator with the ratio that is set; sizes are all it needs of a session."""
-    return Heuristic(float(settings.estimator.bytes_per_token))
+    """Return the estimator with the ratio that is set; sizes and the model are all it needs of a session."""
+    return Heuristic(float(settings.estimator.bytes_per_token), media_rule(settings, subject.model))
+
+
+def media_rule(settings: Settings, model: str | None) -> Rule:
+    """Return what media cost for a model; with `estimator.media_as_text`, their bytes as text."""
+    ratio = settings.estimator.bytes_per_token if settings.estimator.media_as_text else None
+    return rule_of(model) if ratio is None else msgspec.structs.replace(rule_of(model), text_bytes_per_token=ratio)
 
 
 def message_bytes(message: Message) -> int:
@@ -54,14 +63,15 @@ def message_bytes(message: Message) -> int:
     return size
 
 
-def tokens_beside(message: Message) -> int:
-    """Return the tokens of what is counted outside the bytes: images, documents, sealed reasoning."""
+def tokens_beside(message: Message, rule: Rule) -> int:
+    """Return the tokens of what is counted outside the bytes: images and documents by the rule of the model's family,
+    sealed reasoning."""
     tokens = 0
     for part in message.parts:
         if isinstance(part, ToolResult):
-            tokens += sum(item.tokens for item in part.media) if part.media else 0
+            tokens += sum(map(rule.tokens, part.media)) if part.media else 0
         elif isinstance(part, Media):
-            tokens += part.tokens
+            tokens += rule.tokens(part)
         elif isinstance(part, Reasoning):
             tokens += sealed_tokens(part.sealed_bytes)
     return tokens

@@ -15,8 +15,9 @@ from compactctl.document import Document, Place
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
 from compactctl.estimators.encodings import BUNDLED, Tokenizer
-from compactctl.estimators.heuristic import tokens_beside
+from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.estimators.interface import Subject
+from compactctl.media import Rule
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
 from compactctl.settings import Settings
 from compactctl.texts import counted_in
@@ -65,11 +66,12 @@ class Tiktoken:
     """The estimator with one encoding, bound to one document."""
 
     def __init__(
-        self, counts: Counts, document: Document, bytes_per_token: float, remarks: tuple[str, ...] = ()
+        self, counts: Counts, document: Document, bytes_per_token: float, rule: Rule, remarks: tuple[str, ...] = ()
     ) -> None:
         self._counts = counts
         self._document = document
         self._bytes_per_token = bytes_per_token
+        self._rule = rule
         self._remarks = remarks
         self._parts: dict[Place, int] = {}
         self._uncounted = 0
@@ -91,13 +93,13 @@ class Tiktoken:
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of the texts that count, and of what is not text by rules of its own."""
         return sum(
-            self._text(message.role) + sum(map(self._part, message.parts)) + tokens_beside(message)
+            self._text(message.role) + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
             for message in messages
         )
 
     def of(self, document: Document) -> "Tiktoken":
         """Return the estimator for another document."""
-        return Tiktoken(self._counts, document, self._bytes_per_token, self._remarks)
+        return Tiktoken(self._counts, document, self._bytes_per_token, self._rule, self._remarks)
 
     def _part(self, part: Part) -> int:
         if isinstance(part, Media):
@@ -136,7 +138,8 @@ def make(settings: Settings, subject: Subject, encoding: str) -> Tiktoken:
         choice = encodings.of_model(subject.model)
         tokenizer = encodings.bundled(choice.name)
         remarks = (choice.assumed,) if choice.assumed else ()
-    return Tiktoken(_counts(tokenizer), subject.document, float(settings.estimator.bytes_per_token), remarks)
+    rule = media_rule(settings, subject.model)
+    return Tiktoken(_counts(tokenizer), subject.document, float(settings.estimator.bytes_per_token), rule, remarks)
 
 
 def check(settings: Settings, encoding: str) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from compactctl.document import Place
-from compactctl.media import HEADER_CHARACTERS, OTHER_MEDIA_TOKENS, image_tokens
+from compactctl.media import HEADER_CHARACTERS, image_pixels, pdf_pages
 from compactctl.model import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.preview import PREVIEW_MAX_BYTES, is_preview
 from compactctl.spans import Route
@@ -171,17 +171,12 @@ def read_result(content: Content, place: Place, call_id: str, name: str = "", is
             case Media():
                 media.append(part)
             case Opaque(size_bytes=opaque_size):
-                media.append(Media(part.place, opaque_size, _tokens_of_bytes(opaque_size)))
+                media.append(Media(part.place, opaque_size, "block"))
             case _:
                 pass
     size += max(0, texts - 1)
     shown = size <= PREVIEW_MAX_BYTES and texts == 1 and isinstance(content, list) and _shows_preview(content)
     return ToolResult(place, call_id, size, name, is_error, shown, tuple(media))
-
-
-def _tokens_of_bytes(size: int) -> int:
-    """Return what a block that is neither text nor image costs: as text of the same bytes would."""
-    return -(-size * 2 // 7)
 
 
 def _shows_preview(content: list[Raw]) -> bool:
@@ -207,8 +202,10 @@ def _read_raw(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str
             parts.append(_image(place, _url_data(image_url), len(raw)))
         case _Document(source=source):
             parts += _read_document(source, place.at("source"), len(raw))
-        case _File() | _InputFile() | _Audio() | _Video():
-            parts.append(Media(place, len(raw), OTHER_MEDIA_TOKENS))
+        case _Audio() | _Video():
+            parts.append(Media(place, len(raw), "recording"))
+        case _File() | _InputFile():
+            parts.append(Media(place, len(raw), "file"))
         case None:
             parts.append(_unknown(raw, place))
         case block:
@@ -268,7 +265,7 @@ def _read_document(source: _Source, place: Place, size: int) -> list[Part]:
         return [Text(place.at("data"), utf8_size(_STRING.decode(source.data)))]
     if source.type == "content":
         return read_content(source.content, place.at("content"))
-    return [Media(place, size, OTHER_MEDIA_TOKENS)]
+    return [Media(place, size, "pdf", pages=pdf_pages(_head(source.data)))]
 
 
 # images ------------------------------------------------------------------------------------------
@@ -292,10 +289,16 @@ def _url_data(value: Raw) -> Raw:
 def _image(place: Place, data: Raw, block_bytes: int) -> Media:
     """Return an image, whose data is a JSON string of base64, a data URL or an address."""
     if not _opens_with(data, b'"'):
-        return Media(place, block_bytes, image_tokens(""))
+        return Media(place, block_bytes)
+    return Media(place, len(data) - 2, "image", *image_pixels(_head(data)))
+
+
+def _head(data: Raw) -> str:
+    """Return the first characters of a JSON string of base64; "" for anything else."""
+    if not _opens_with(data, b'"'):
+        return ""
     head = bytes(memoryview(data)[1 : HEADER_CHARACTERS + _DATA_URL_HEAD].cast("B"))
-    text = head.removesuffix(b'"').replace(b"\\/", b"/").decode("latin-1")
-    return Media(place, len(data) - 2, image_tokens(text))
+    return head.removesuffix(b'"').replace(b"\\/", b"/").decode("latin-1")
 
 
 _DATA_URL_HEAD = 256

@@ -6,6 +6,7 @@ import msgspec
 
 from compactctl.document import Document
 from compactctl.formats.interface import Spilled
+from compactctl.media import CLAUDE
 from compactctl.model import Media, Opaque, Reasoning, Text, ToolCall, ToolResult
 
 
@@ -39,8 +40,8 @@ def said(part):
             return f"call {call_id} {name} {size}"
         case ToolResult(call_id=call_id, name=name, size_bytes=size, is_error=is_error):
             return f"result {call_id} {name or '-'} {size}" + (" error" if is_error else "")
-        case Media(tokens=tokens):
-            return f"media {tokens}"
+        case Media():
+            return f"media {CLAUDE.tokens(part)}"
         case Opaque(kind=kind, size_bytes=size):
             return f"opaque {kind} {size}"
 

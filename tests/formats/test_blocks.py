@@ -5,7 +5,7 @@ from msgspec import Raw
 
 from compactctl.document import Place
 from compactctl.formats.blocks import read_content, read_result
-from compactctl.media import OTHER_MEDIA_TOKENS, UNREADABLE_IMAGE_TOKENS
+from compactctl.media import CLAUDE
 from compactctl.model import Media, Opaque, Reasoning, Text, ToolCall, ToolResult
 from tests.builders.images import encoded, png
 
@@ -82,29 +82,29 @@ def test_a_block_becomes_the_part_it_means_and_anything_else_stays_opaque(block,
 )
 def test_an_image_of_any_shape_costs_its_pixels(block):
     part = only(block)
-    assert (type(part), part.tokens) == (Media, 100)
+    assert (type(part), part.width, part.height, CLAUDE.tokens(part)) == (Media, 280, 280, 100)
 
 
 @pytest.mark.parametrize(
     "block, tokens",
     [
-        ({"type": "image_url", "image_url": {"url": "https://example.invalid/x.png"}}, UNREADABLE_IMAGE_TOKENS),
-        ({"type": "image_url", "image_url": {"url": 5}}, UNREADABLE_IMAGE_TOKENS),
-        ({"type": "image_url"}, UNREADABLE_IMAGE_TOKENS),
-        ({"type": "image", "source": {"type": "url", "url": "https://example.invalid"}}, UNREADABLE_IMAGE_TOKENS),
-        ({"type": "document", "source": {"type": "base64", "data": "JVBERi0="}}, OTHER_MEDIA_TOKENS),
-        ({"type": "input_audio", "input_audio": {"data": "A" * 99_999}}, OTHER_MEDIA_TOKENS),
+        ({"type": "image_url", "image_url": {"url": "https://example.invalid/x.png"}}, 1568),
+        ({"type": "image_url", "image_url": {"url": 5}}, 1568),
+        ({"type": "image_url"}, 1568),
+        ({"type": "image", "source": {"type": "url", "url": "https://example.invalid"}}, 1568),
+        ({"type": "document", "source": {"type": "base64", "data": "JVBERi0="}}, 3000),
+        ({"type": "input_audio", "input_audio": {"data": "A" * 99_999}}, 3000),
     ],
 )
 def test_media_of_unknown_size_have_a_bounded_cost(block, tokens):
     part = only(block)
-    assert (type(part), part.tokens) == (Media, tokens)
+    assert (type(part), CLAUDE.tokens(part)) == (Media, tokens)
 
 
 def test_escaped_slashes_in_base64_are_read_as_slashes():
     raw = Raw(json.dumps({"type": "image", "data": IMAGE}).replace("/", "\\/").encode())
     part = read_content([raw], PLACE)[0]
-    assert part.tokens == 100
+    assert CLAUDE.tokens(part) == 100
 
 
 def test_the_text_of_a_document_is_text():
@@ -124,12 +124,12 @@ def test_an_empty_content_has_no_parts(content):
 def test_several_texts_of_a_result_are_joined_by_one_newline_each():
     content = blocks({"type": "text", "text": "ab"}, {"type": "image", "data": IMAGE}, {"type": "text", "text": "c"})
     result = read_result(content, PLACE, "c1")
-    assert (result.size_bytes, [item.tokens for item in result.media]) == (4, [100])
+    assert (result.size_bytes, [CLAUDE.tokens(item) for item in result.media]) == (4, [100])
 
 
 def test_a_block_of_a_result_that_nobody_knows_still_costs_its_bytes():
     result = read_result(blocks({"type": "tool_reference", "name": "x"}), PLACE, "c1")
-    assert (result.size_bytes, [item.tokens for item in result.media]) == (0, [12])
+    assert (result.size_bytes, [CLAUDE.tokens(item) for item in result.media]) == (0, [12])
 
 
 @pytest.mark.parametrize("as_list", [False, True])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from compactctl.formats.chat import FORMAT
+from compactctl.media import CLAUDE
 from compactctl.turns import rounds
 from tests.builders.chat import assistant, lines, system, tool, user
 from tests.builders.images import encoded, png
@@ -121,7 +122,11 @@ def test_an_image_of_any_shape_counts_by_its_pixels_in_messages_and_results_alik
     raw = lines(user([block]), assistant(None, [("c", "f", "{}")]), tool("c", [block]))
     transcript = session(FORMAT, raw)
     first, _, result = transcript.messages
-    assert (first.parts[0].tokens, result.result.media[0].tokens, result.result.size_bytes) == (50, 50, 0)
+    assert [CLAUDE.tokens(first.parts[0]), *map(CLAUDE.tokens, result.result.media), result.result.size_bytes] == [
+        50,
+        50,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("content", [f"see {URL}", json.dumps([{"type": "image", "data": IMAGE}])])

@@ -656,7 +656,7 @@ def test_an_image_in_a_result_is_media_and_counted_once():
     found = read(s).messages[2].result
     assert found is not None
     assert (found.size_bytes, len(found.media), found.media[0].size_bytes) == (3, 1, len(data))
-    assert 1000 < found.media[0].tokens < 1600
+    assert (found.media[0].width, found.media[0].height) == (1280, 800)
 
 
 # attachments -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from compactctl.document import Place
 from compactctl.json_text import read_json
-from compactctl.media import OTHER_MEDIA_TOKENS, image_tokens
+from compactctl.media import image_pixels, pdf_pages
 from compactctl.model import Media, Opaque, Part, utf8_size
 from compactctl.spans import Key
 from compactctl.texts import ATTACHMENT, MEDIA_FIELDS, is_media, rendered_strings, strings_in
@@ -111,8 +111,10 @@ def _media(value: Any, place: Place) -> Iterator[Media]:
         data = next((value[key] for key in MEDIA_FIELDS if isinstance(value.get(key), str)), None)
         if is_media(value) and data is not None:
             kind = str(value.get("media_type") or value.get("type") or "")
-            tokens = OTHER_MEDIA_TOKENS if "pdf" in kind else image_tokens(data)
-            yield Media(place, len(data), tokens)
+            if "pdf" in kind:
+                yield Media(place, len(data), "pdf", pages=pdf_pages(data))
+            else:
+                yield Media(place, len(data), "image", *image_pixels(data))
             return
         members = [(key, item) for key, item in value.items()]
     elif isinstance(value, list):

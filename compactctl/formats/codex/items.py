@@ -6,7 +6,7 @@ from msgspec import Raw, Struct
 from compactctl.document import Place
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.codex.records import Copies, Payload, pieces, string, text, texts
-from compactctl.media import image_tokens
+from compactctl.media import image_pixels
 from compactctl.model import Copy, Media, Opaque, Part, Reasoning, ToolCall, ToolResult, utf8_size
 
 UNSENT_ITEMS = frozenset(("ghost_snapshot", "compaction_trigger"))
@@ -206,7 +206,7 @@ def _sealed(item: Payload, place: Place) -> tuple[Part, ...]:
 
 def _image(item: Payload, place: Place) -> tuple[Part, ...]:
     data = text(item.result)
-    return (Media(place.at("result"), len(item.result), image_tokens(data)),) if data else ()
+    return (Media(place.at("result"), len(item.result), "image", *image_pixels(data)),) if data else ()
 
 
 def letter(payload: Payload, place: Place) -> tuple[Part, ...]:
