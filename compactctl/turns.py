@@ -4,6 +4,7 @@ An *exchange* is an assistant message and everything up to the next one. A resul
 its exchange, so an id that comes again later is another call.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -177,7 +178,7 @@ def misfits(messages: Sequence[Message]) -> tuple[list[Surplus], list[Gap]]:
     starts = [at for at, index in enumerate(indexes) if messages[index].role == "assistant"]
     before = indexes[: starts[0] if starts else None]
     surplus = [_surplus(messages[i], i, "result-without-call") for i in before if messages[i].result is not None]
-    for start, end in zip(starts, [*starts[1:], len(indexes)], strict=True):
+    for start, end in itertools.pairwise([*starts, len(indexes)]):
         index, behind = indexes[start], indexes[start + 1 : end]
         calls = {call.call_id: call for call in messages[index].calls() if call.call_id}
         answered: set[str] = set()

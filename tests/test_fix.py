@@ -187,6 +187,31 @@ def test_the_last_call_of_pi_is_answered_at_the_end_where_pi_goes_on(tmp_path):
     }
 
 
+def test_entries_of_old_pi_sessions_have_no_ids_and_get_none(tmp_path):
+    records = unlinked(healthy("pi"), LINES["pi"][RESULT])
+    for record in records[1:]:
+        record.pop("id")
+        record.pop("parentId")
+    records[0].pop("version", None)
+    edits, lines = mended(tmp_path, records)
+    assert edits == [(3, "call-without-result")]
+    assert lines[3]["message"]["toolCallId"] == "c1"
+    assert not {"id", "parentId"} & lines[3].keys()
+
+
+def test_lines_of_claude_code_that_name_no_parents_get_one_that_names_none(tmp_path):
+    records = unlinked(healthy("claude-code"), LINES["claude-code"][RESULT])
+    edits, lines = mended(tmp_path, [{**record, "parentUuid": None} for record in records])
+    assert edits == [(2, "call-without-result")]
+    assert lines[2]["parentUuid"] is None
+    assert len({line["uuid"] for line in lines}) == len(lines)
+
+
+def test_where_nobody_answered_a_result_is_taken_out_all_the_same(tmp_path):
+    edits, lines = mended(tmp_path, [chat.user(), chat.tool("c9"), chat.user()])
+    assert (edits, len(lines)) == ([(2, "result-without-call")], 2)
+
+
 def test_calls_of_codex_are_answered_by_their_kind(tmp_path):
     records = [
         codex.meta(history_mode="paginated"),

@@ -44,6 +44,8 @@ class Chain(Struct, frozen=True):
     parent: str
     new_id: Callable[[str], str]
     """Given 64 hex digits."""
+    header: str = ""
+    """The type of a record that is not in the chain, though it has an id."""
     ends_at_last: bool = False
     """Whether the session stands where its last record is, rather than where its last message is."""
 
@@ -169,7 +171,7 @@ class _Links:
         """By record: the new record that it hangs on."""
         for record in document.records(_DECODER):
             fields = record.value
-            if fields is None:
+            if fields is None or (chain.header and fields.get("type") == chain.header):
                 continue
             own = fields.get(chain.own)
             if isinstance(own, str):
@@ -177,7 +179,7 @@ class _Links:
                 self._records.setdefault(own, []).append(record.index)
             if chain.parent in fields:
                 self._parents[record.index] = fields[chain.parent]
-        self._last = len(document) - 1
+        self._is_linked = any(isinstance(parent, str) for parent in self._parents.values())
 
     def drop(self, record: int) -> list[int]:
         """Return the records that go with this one: those that repeat it."""
@@ -188,23 +190,26 @@ class _Links:
         return self._records[own]
 
     def chained(self, rows: list[Any], record: int, following: Message | None, seed: str) -> tuple[list[Any], Place]:
-        """Return new records with their ids, in a chain between this record and the message that follows it."""
+        """Return new records with their ids, in a chain between this record and the message that follows it.
+
+        They have no ids, and name no parents, where the records of the file don't.
+        """
         chain = self._chain
-        if record not in self._ids or not any(isinstance(parent, str) for parent in self._parents.values()):
-            return rows, Place(record)
         first = following.records[0] if following is not None else None
-        if first is None and chain.ends_at_last:
+        if first is None and chain.ends_at_last and self._is_linked:
             record = max(self._ids)
-        parent = self._ids[record]
+        parent: Any = self._ids.get(record) if self._is_linked else None
         if first is not None and isinstance(self._parents.get(first), str):
             parent = self._linked.get(first) or self._resolved(self._parents[first])
         made = []
         for number, row in enumerate(rows):
             own = chain.new_id(derived_digits(seed, number))
-            made.append({**row, chain.own: own, chain.parent: parent})
-            parent = own
-        if first is not None:
-            self._linked[first] = parent
+            names = {chain.own: own, chain.parent: parent}
+            absent = {name for name, known in ((chain.own, self._ids), (chain.parent, self._parents)) if not known}
+            made.append({key: value for key, value in {**row, **names}.items() if key not in absent})
+            parent = own if self._is_linked else None
+        if first is not None and self._is_linked:
+            self._linked[first] = str(parent)
         return made, Place(record)
 
     def _resolved(self, parent: Any) -> Any:

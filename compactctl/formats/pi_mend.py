@@ -20,7 +20,7 @@ from compactctl.json_text import write_json
 
 ID_DIGITS = 8
 
-CHAIN = Chain("id", "parentId", lambda digits: digits[:ID_DIGITS], ends_at_last=True)
+CHAIN = Chain("id", "parentId", lambda digits: digits[:ID_DIGITS], header="session", ends_at_last=True)
 
 
 class _Entry(Struct, gc=False):
