@@ -10,9 +10,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from compactctl.checks.interface import Check, Subject
 from compactctl.document import Document
 from compactctl.findings import Finding
-from compactctl.formats import messages_checks, pi_checks
+from compactctl.formats import messages_checks
 from compactctl.formats.claude_code import checks as claude_code_checks
 from compactctl.formats.codex import checks as codex_checks
+from compactctl.formats.pi import checks as pi_checks
 from compactctl.model import Transcript
 from compactctl.preview import saved_path
 from compactctl.session import STANDARD_INPUT
