@@ -61,6 +61,27 @@ def _read(body: Json) -> list[Json]:
     return read_messages(body) if "max_tokens" in body and "system" in body else read_chat(body)
 
 
+def printed(client: str, *options: str) -> bytes:
+    """Return the log that `client` prints of a new session in which it is asked one question."""
+    folder = Path(tempfile.mkdtemp(prefix=f"real-{client}-"))
+    home = folder / "home"
+    for name in ("home/tmp", "home/.codex", "work"):
+        (folder / name).mkdir(parents=True)
+    environment = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "MOCK_KEY": "none"}
+    try:
+        if client == "codex":
+            (home / ".codex/config.toml").write_text(_CODEX_CONFIG)
+            binary = _installed("codex/node_modules/@openai/codex-*/vendor/*/bin/codex")
+            command = [binary, "exec", "--skip-git-repo-check", "--json", *options, QUESTION]
+        else:
+            command, environment = claude(home, "--verbose", *options, QUESTION)
+        done = _run_isolated(folder / "requests.jsonl", command, environment, folder / "work")
+        assert done.stdout, f"it printed nothing (status {done.returncode}): {done.stderr[-2000:]}"
+        return done.stdout.encode()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 # running a client ----------------------------------------------------------------------------------
 
 
