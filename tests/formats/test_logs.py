@@ -149,7 +149,9 @@ def test_the_totals_of_a_run_are_no_anchor_unless_it_was_one_request():
     log = Claude()
     alone = session(CLAUDE, lines(log.init(), log.answer("m1", text("Hi."), taken=5000), log.result(turns=1)))
     several = session(CLAUDE, lines(*logs.claude_run()))
+    torn = session(CLAUDE, lines(log.init(), log.answer("m1", text("Hi."), taken=5000), log.result(turns=2)))
     assert measured(alone).tokens == 5000 + 90
+    assert not measured(torn).anchored
     assert measured(several).anchor.input_tokens == 1400
 
 
