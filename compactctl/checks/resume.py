@@ -43,6 +43,8 @@ def by_format(subject: Subject) -> Iterable[Finding]:
 
 def nobody_asks(subject: Subject) -> Iterator[Finding]:
     """Yield whether nothing in the context is a person's: a provider has nothing to answer."""
+    if subject.session.read.format.printed_by:  # a log has no prompt in it, and nobody sends it
+        return
     messages = subject.sized.transcript.messages
     if messages and not any(message.role == "user" and message.result is None for message in messages):
         roles = ", ".join(sorted({message.role for message in messages}))

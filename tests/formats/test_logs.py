@@ -430,6 +430,15 @@ def test_logs_are_read(command, raw, tmp_path, capsys):
     assert (only["status"], only["messages"] > 2, only["tokens"]["before"] > 0) == ("read", True, True)
 
 
+@pytest.mark.parametrize("raw, rules", [(lines(*logs.claude_run()), []), (lines(*logs.codex_run()), ["no-usage"])])
+def test_an_audit_asks_no_more_of_a_log_than_a_log_has(raw, rules, tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(raw)
+    assert exit_code(["audit", str(path), "-o", "json"]) == 0
+    (only,) = json.loads(capsys.readouterr().out)["sessions"]
+    assert [finding["rule"] for finding in only["findings"]] == rules
+
+
 @pytest.mark.parametrize("format_, records", [(CLAUDE, logs.claude_run()), (CODEX, logs.codex_run())])
 def test_a_log_has_no_edits(format_, records):
     document = opened(lines(*records))
