@@ -16,7 +16,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench bench-big bench-peers survival samples readme test-clients test-model test-schemas clean
+.PHONY: all check format lint types test demo bench bench-tokens bench-big bench-peers survival samples readme test-clients test-model test-schemas clean
 
 all: check lint types test
 
@@ -41,6 +41,10 @@ demo: $(DEMO_VENV)/ready
 
 bench: $(VENV)/ready
 	$(IN_VENV) tests.bench
+
+# Estimates with tiktoken beside a plain loop over the same texts.
+bench-tokens: $(VENV)/ready
+	$(IN_VENV) tests.bench.tokens
 
 # One session of 2 GB, in a temporary folder: needs 6 GB of disk and some minutes.
 bench-big: $(VENV)/ready

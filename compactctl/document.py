@@ -8,6 +8,7 @@ its like are text). What no JSON reader accepts is reported, copied through unto
 that is one array may be split: then its records are the elements, each on the line that it starts on.
 """
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -277,6 +278,9 @@ class Document:
 
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
+        if place.route and place not in self._found:
+            with contextlib.suppress(KeyError):
+                return self._look(place.record).value(place.route)
         start, end = self._stretch(place)
         if self._seen is not None and self._seen.record == place.record:
             base = self._starts[place.record]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compactctl.document import BEFORE_ALL, Document, Drop, DropTail, Insert, Place, Put, Remove, Replace
 from compactctl.json_text import read_json, write_json
-from compactctl.spans import elements, members, span
+from compactctl.spans import Seen, elements, members, span
 
 ANY = msgspec.json.Decoder()
 
@@ -367,6 +367,7 @@ def test_a_span_is_exactly_the_value_of_its_route(data, value):
     start, end = span(raw, route)
     assert json.loads(raw[start:end]) == at(value, route)
     assert raw[start:end] == raw[start:end].strip()
+    assert not route or Seen(0, raw).value(route) == raw[start:end]
 
 
 @pytest.mark.parametrize("raw, value", [
@@ -381,6 +382,9 @@ def test_a_span_is_exactly_the_value_of_its_route(data, value):
 def test_of_a_repeated_key_the_last_value_counts(raw, value):
     start, end = span(raw, ("a",))
     assert raw[start:end] == value
+    document = Document(io.BytesIO(raw + b"\n"))
+    assert len(list(document.records(ANY))) == 1
+    assert document.raw_value(Place(0, ("a",))) == value
 
 
 @given(st.data(), values)

@@ -13,7 +13,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,11 +49,12 @@ def main(paths: Sequence[str]) -> None:
     counted_bytes = sum(len(text.encode()) for text in texts)
     once = sum(len(text.encode()) for text in set(texts))
     print(f"{len(paths)} sessions, {size / 1e6:.0f} MB; {counted_bytes / 1e6:.1f} MB of text in context, "
-          f"{100 * once / counted_bytes:.0f} % of it once; Python {platform.python_version()}, median of {RUNS}")  # fmt: skip
+          f"{100 * once / counted_bytes:.0f} % of it once; "
+          f"Python {platform.python_version()}, median of {RUNS}")  # fmt: skip
     loops: list[tuple[int, float]] = []
     estimates: dict[int, list[Cost]] = {1: [], 2: []}
     start_ups: list[Cost] = []
-    small = str(FOLDER / "small.jsonl")
+    small = str(dumped / "small.jsonl")
     Path(small).write_bytes(b'{"role": "user", "content": "hello"}\n')
     for _ in range(RUNS):
         loops.append(_loop(files))
