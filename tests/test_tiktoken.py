@@ -361,3 +361,20 @@ def test_an_estimator_that_lacks_something_gives_no_figure_and_says_why(write_se
 )
 def test_all_stands_for_every_estimator_and_repeats_for_one(names, every):
     assert estimators.every(names, Settings()) == every
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["spill", "--estimator", "all"], "spill counts with one estimator"),
+        (["inspect", "--estimator", "tiktoken:o200k"], "did you mean o200k_base"),
+        (["estimate", "--encoding-file", "x"], "--encoding-file goes with --estimator tiktoken"),
+        (["estimate", "--estimator", "tiktoken", "--encoding-file", "none"], "no such file for --encoding-file"),
+    ],
+)
+def test_estimators_that_go_together_with_nothing_are_wrong_usage(arguments, words):
+    path = str(ROOT / "sample_sessions" / "chat.jsonl")
+    command = [sys.executable, "-m", "compactctl", *arguments, path]
+    made = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (made.returncode, made.stdout) == (2, "")
+    assert words in made.stderr

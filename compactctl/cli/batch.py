@@ -279,12 +279,15 @@ def load_config(setting: Setting) -> "Config":
 
 def _settings(config: "Config | None", reading: Reading) -> "Settings":
     """Return the settings of the run, with what has an option of its own."""
-    from compactctl.settings import Settings, with_changes
+    import msgspec
+
+    from compactctl.settings import Settings
 
     settings = config.resolved.settings if config else Settings()
     if reading.encoding_file is None:
         return settings
-    return with_changes(settings, [f"estimator.encoding_file={reading.encoding_file}"])
+    estimator = msgspec.structs.replace(settings.estimator, encoding_file=reading.encoding_file)
+    return msgspec.structs.replace(settings, estimator=estimator)
 
 
 SEVERAL_ESTIMATORS = ("estimate",)
