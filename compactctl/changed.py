@@ -23,10 +23,16 @@ def only(found: Inputs, revision: str) -> Inputs:
     if any(item.path == STANDARD_INPUT for item in found.files):
         raise UsageError(f"{OPTION}: standard input is no file that git could know")
     repositories = _Repositories(revision)
-    kept = tuple(item for item in found.files if repositories.differs(os.path.realpath(item.path)))
+    kept = tuple(item for item in found.files if repositories.differs(_place(item.path)))
     left_out = len(found.files) - len(kept)
     told = (f"{left_out:,} files are as in {revision}",) if left_out else ()
     return msgspec.structs.replace(found, files=kept, notes=(*found.notes, *told))
+
+
+def _place(path: str) -> str:
+    """Return where a file is for git: links to folders are followed, a link that is the file itself is not."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 class _Repositories:

@@ -191,3 +191,42 @@ def test_a_found_file_sets_no_provider_and_no_hook():
     for key in ("providers.fast.model", "hooks.pre_compact", "layer2.prompt", "layer2.provider"):
         with pytest.raises(UsageError, match=key):
             resolve([Layer("found file", (Given(key, "x", "x:1"),), "say --trust-project")])
+
+
+# severities --------------------------------------------------------------------------------------
+
+
+def test_each_rule_s_severity_is_a_setting_of_its_own():
+    tree = {"audit": {"severity": {"torn-tail": "note", "secret": "warning"}, "image_limit_count": 50}}
+    given = tuple(Given(key, value, "x:1") for key, value in flattened(tree))
+    layers = [
+        Layer("config file", given),
+        from_environment({"COMPACTCTL_AUDIT__SEVERITY__TORN_TAIL": "warning"}),
+        from_assignments(["audit.severity.secret=off"]),
+    ]
+    made = resolve(layers)
+    assert made.settings.audit.severity == {"torn-tail": "warning", "secret": "off"}
+    assert made.origin("audit.severity.torn-tail").source == "environment"
+    assert value_of(made.settings, "audit.severity.nul-run") == "error"
+    assert made.settings.audit.image_limit_count == 50
+    assert list(flattened({"audit": {"severity": {}}})) == []
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("audit.severity.torn-tial=note", "did you mean audit.severity.torn-tail?"),
+        ("audit.severity.torn-tail=bad", "write error, warning, note or off"),
+        ("audit.severity=note", "audit.severity is a group of settings"),
+    ],
+)
+def test_a_severity_that_is_none_is_refused(text, said):
+    with pytest.raises(UsageError) as raised:
+        with_changes(Settings(), [text])
+    assert said in str(raised.value)
+
+
+def test_a_found_file_can_not_silence_a_rule():
+    given = Given("audit.severity.secret", "off", "x:1")
+    with pytest.raises(UsageError, match=r"audit\.severity\.secret is no limit"):
+        resolve([Layer("found file", (given,), "say --trust-project")])
