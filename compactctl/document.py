@@ -40,6 +40,9 @@ MOST_FOUND = 65_536
 
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 
+_UNSAID = BLANKS + b"\0\xef\xbb\xbf"
+"""What says nothing between records: blanks, the zero bytes of a crash, a byte order mark."""
+
 LINE_END_BYTES = 64
 """Blanks before a newline are looked for this far."""
 
@@ -267,6 +270,19 @@ class Document:
         """Return the first record that stands on a line (from 1); None where no reader accepts what is there."""
         record = bisect_left(self._lines, line)
         return record if record < len(self._lines) and self._lines[record] == line else None
+
+    def unread(self) -> Iterator[tuple[int, bytes]]:
+        """Yield what stands outside of all records and is more than blanks: the line it starts on, and its bytes."""
+        end, line = 0, 1
+        known = zip(self._starts, self._ends, self._lines, strict=True)
+        last = (self.size_bytes, self.size_bytes, self.line_count)
+        for start, next_end, next_line in itertools.chain(known, [last]):
+            if start - end > len(b"\r\n"):
+                raw = self.slice(end, start)
+                said = raw.lstrip(_UNSAID)
+                if said:
+                    yield line + raw[: len(raw) - len(said)].count(b"\n"), said
+            end, line = next_end, next_line
 
     def offset(self, record: int) -> int:
         """Return where a record starts, in bytes from the start of the file."""

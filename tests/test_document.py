@@ -493,3 +493,21 @@ def test_a_value_inside_an_element_that_stays_can_be_replaced_too():
 def test_lines_can_be_put_before_every_record():
     document, _ = read(b'\xef\xbb\xbf{"a":1}\n')
     assert edited(document, Insert(BEFORE_ALL, b"2\n3"), Drop(0)) == b"\xef\xbb\xbf2\n3\n"
+
+
+@pytest.mark.parametrize(
+    "content, unread",
+    [
+        (b'{"a": 1}\n{"b": 2}\n', []),
+        (b'\xef\xbb\xbf{"a": 1}\n\n  \n{"b": 2}\n', []),
+        (b'{"a": 1}\n\0\0\0\0\n{"b": 2}\n', []),
+        (b'{"a": 1}\n{"half\n{"b": 2}\n', [(2, b'{"half\n')]),
+        (b'{"a": 1}\n\n{"b": "to', [(3, b'{"b": "to')]),
+        (b'no record\n{"b": 2}\n', [(1, b"no record\n")]),
+    ],
+)
+def test_what_stands_outside_of_records_is_told_with_its_line(content, unread):
+    document = Document(io.BytesIO(content))
+    for _ in document.records(msgspec.json.Decoder()):
+        pass
+    assert list(document.unread()) == unread

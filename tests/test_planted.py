@@ -531,6 +531,12 @@ def a_key_in_a_result(name, records):
 
 
 @plant()
+def a_key_in_a_torn_line(name, records):
+    torn = jsonl(records) + b'{"role": "user", "content": "the key of the production account is ' + KEY.encode()
+    return Fault("secret", len(records) + 1, torn, frozenset({"torn-tail"}))
+
+
+@plant()
 def a_password_in_the_arguments(name, records):
     set_arguments(name, records, {"command": "PGPASSWORD=Tr0ub4dor-and-3 psql"})
     return Fault("possible-secret", LINES[name][CALL], jsonl(records))
@@ -567,7 +573,7 @@ def test_a_planted_fault_is_found_on_its_line(name, plants, tmp_path):
     assert made.exit_code == 1
 
 
-SECRETS = (a_key_in_a_message, a_key_in_a_result, a_password_in_the_arguments)
+SECRETS = (a_key_in_a_message, a_key_in_a_result, a_key_in_a_torn_line, a_password_in_the_arguments)
 
 
 @pytest.mark.parametrize("name", ALL)

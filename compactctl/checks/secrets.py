@@ -115,7 +115,10 @@ _ANY = msgspec.json.Decoder()
 
 
 def _texts(document: Document) -> Iterator[tuple[int, Route, str]]:
-    """Yield every text of the file but sealed ones: its line, the way to it in its record, and itself."""
+    """Yield every text of the file but sealed ones: its line, the way to it in its record, and itself.
+
+    What no reader accepts is one text as it stands.
+    """
     known: set[int] = set()
     for index in range(len(document)):
         for place, text in _strings(_said(_value(document.raw(index))), ()):
@@ -127,6 +130,8 @@ def _texts(document: Document) -> Iterator[tuple[int, Route, str]]:
                     continue
                 known.add(mark)
             yield document.line(index), place, text
+    for line, raw in document.unread():
+        yield line, ("what is no record",), raw.decode("utf-8", "replace")
 
 
 def _value(raw: bytes) -> Any:
