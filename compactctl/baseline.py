@@ -7,7 +7,7 @@ one of them was no better.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from compactctl import __version__
 from compactctl.audit import GATES, exit_code, key_of
 from compactctl.errors import UsageError
 from compactctl.options import Audit
-from compactctl.outcome import Figures, Outcome
+from compactctl.outcome import Figures, FindingNote, Outcome
 
 SCHEMA = "compactctl.baseline/1"
 
@@ -71,37 +71,44 @@ def _known(made: Outcome) -> Known:
 
 def compare(outcomes: Sequence[Outcome], baseline: Baseline, asked: Audit) -> None:
     """Mark in each outcome the findings that the baseline has, and set its exit code by the others."""
-    present = {key_of(made) for made in outcomes}
-    in_baseline = {known.session for known in baseline.sessions}
-    gone = [known for known in baseline.sessions if known.session not in present]
-    fingerprints = Counter[str]()
-    for known in baseline.sessions:
-        fingerprints.update(known.findings)
-    shared = Counter[str]()
-    for known in gone:
-        shared.update(known.rules)
+    left = _Left(baseline, {key_of(made) for made in outcomes})
     for made in outcomes:
-        if made.audit is UNSET:
-            continue
-        key = key_of(made)
-        figures = [known.figures for known in baseline.sessions if known.session == key] or [g.figures for g in gone]
-        worst = {gate.rule: _worst(figures, gate.figure) for gate in GATES}
-        marked = []
-        for finding in made.findings:
-            if finding.rule in worst:
-                gate = next(gate for gate in GATES if gate.rule == finding.rule)
-                is_known = getattr(made.audit.figures, gate.figure) <= worst[finding.rule]
-            elif key in in_baseline:
-                is_known = _take(fingerprints, str(finding.fingerprint))
-            else:
-                is_known = _take(shared, finding.rule)
-            marked.append(msgspec.structs.replace(finding, known=is_known))
-        made.findings = tuple(marked)
-        made.exit_code = exit_code(made.findings, asked)
+        if made.audit is not UNSET:
+            known = [left.has(finding, key_of(made), made.audit.figures) for finding in made.findings]
+            marked = zip(made.findings, known, strict=True)
+            made.findings = tuple(msgspec.structs.replace(finding, known=is_known) for finding, is_known in marked)
+            made.exit_code = exit_code(made.findings, asked)
 
 
-def _worst(figures: Sequence[Figures], name: str) -> float:
-    return max((value for each in figures if (value := getattr(each, name)) is not None), default=-1)
+class _Left:
+    """What a baseline has that no finding of now was matched with yet."""
+
+    def __init__(self, baseline: Baseline, present: Collection[str]) -> None:
+        self._own_figures: dict[str, list[Figures]] = {}
+        self._fingerprints = Counter[str]()
+        self._shared_rules = Counter[str]()
+        self._shared_figures: list[Figures] = []
+        for known in baseline.sessions:
+            self._own_figures.setdefault(known.session, []).append(known.figures)
+            self._fingerprints.update(known.findings)
+            if known.session not in present:
+                self._shared_rules.update(known.rules)
+                self._shared_figures.append(known.figures)
+
+    def has(self, finding: FindingNote, session: str, figures: Figures) -> bool:
+        """Return whether the baseline has a finding of a session, and take it."""
+        if finding.rule in _FIGURE:
+            name = _FIGURE[finding.rule]
+            before = self._own_figures.get(session, self._shared_figures)
+            worst = [value for each in before if (value := getattr(each, name)) is not None]
+            return bool(worst) and bool(getattr(figures, name) <= max(worst))
+        if session in self._own_figures:
+            return _take(self._fingerprints, str(finding.fingerprint))
+        return _take(self._shared_rules, finding.rule)
+
+
+_FIGURE = {gate.rule: gate.figure for gate in GATES}
+"""By the rule of a gate the figure that it compares."""
 
 
 def _take(left: Counter[str], name: str) -> bool:
