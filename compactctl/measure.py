@@ -38,6 +38,7 @@ def measure(
 ) -> Measure:
     """Return the tokens of the effective context, from the newest usage that still holds if `anchored`.
 
+    Where that does not know what its answer took, the answer is estimated like what follows it.
     No usage on or before `stale_until_line` is an anchor: what it counted was changed since (a spill of ours).
     """
     limit = threshold(window, settings.layer2)
@@ -47,6 +48,8 @@ def measure(
         tokens = estimator.tokens(transcript.messages)
         return Measure(tokens, False, None, window, limit, tuple(findings))
     tokens = usage.total_tokens + estimator.tokens(transcript.messages[index + 1 :])
+    if not usage.is_output_known:
+        tokens = usage.input_tokens + estimator.tokens(transcript.messages[index:])
     return Measure(tokens, True, usage, window, limit, tuple(findings))
 
 

@@ -114,10 +114,12 @@ class Usage(Struct, frozen=True, gc=False):
     cache_write_tokens: int = 0
     model: str | None = None
     request_id: str | None = None
+    is_output_known: bool = True
+    """False where `output_tokens` is what stood there when the answer began, and was never brought up to date."""
 
     @property
     def total_tokens(self) -> int:
-        """The context right after the answer."""
+        """The context right after the answer, as it was recorded."""
         return self.input_tokens + self.output_tokens
 
 

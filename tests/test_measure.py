@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -72,6 +73,13 @@ def test_an_anchored_estimate_is_what_was_counted_and_an_estimate_of_what_follow
     after = (result("a", 700), user(70))
     got = measured(session(user(9_000_000), used(1_000, 50, "a"), *after))
     assert got.tokens == 1_050 + HEURISTIC.tokens(after)
+
+
+def test_an_answer_whose_output_was_never_recorded_is_estimated_with_what_follows():
+    answer = used(1_000, 3, "a")
+    answer = msgspec.structs.replace(answer, usage=msgspec.structs.replace(answer.usage, is_output_known=False))
+    got = measured(session(user(9_000_000), answer, result("a", 700)))
+    assert got.tokens == 1_000 + HEURISTIC.tokens((answer, result("a", 700)))
 
 
 def test_without_an_anchor_everything_is_estimated():

@@ -1,6 +1,6 @@
 """The described system's estimate: bytes of UTF-8 by a fixed ratio, rounded up once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +33,11 @@ class Heuristic(Struct, frozen=True):
     def remarks(self) -> tuple[str, ...]:
         """Nothing is assumed."""
         return ()
+
+    def each(self, messages: Iterable[Message]) -> Iterator[float]:
+        """Yield the tokens of each message, not rounded."""
+        for message in messages:
+            yield message_bytes(message) / self.bytes_per_token + tokens_beside(message)
 
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""

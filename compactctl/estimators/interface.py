@@ -1,6 +1,6 @@
 """What an estimator is, and what it is bound to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -35,6 +35,13 @@ class Estimator(Protocol):
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together. They are of the document that the estimator is bound to."""
+        ...
+
+    def each(self, messages: Iterable[Message]) -> Iterator[float]:
+        """Yield the tokens of each of these messages where it stands among them, not rounded.
+
+        Their sum is `tokens` but for rounding.
+        """
         ...
 
     def of(self, document: Document) -> "Estimator":

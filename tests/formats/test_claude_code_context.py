@@ -8,7 +8,7 @@ import pytest
 from compactctl.formats.claude_code import FORMAT
 from compactctl.model import Opaque
 from tests import contexts
-from tests.builders.claude import DROP, Session, call, image, result, text, thinking
+from tests.builders.claude import DROP, Session, call, image, result, text, thinking, usage
 from tests.builders.images import encoded, png
 
 
@@ -708,3 +708,24 @@ def test_an_image_in_an_attachment_is_media_and_no_text():
     s.assistant("Done.")
     assert context(s)[1] == "user: <attachment:file> <media>"
     assert [part.size_bytes for part in read(s).messages[1].parts] == [0, len(data)]
+
+
+# usage -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said, output_tokens, is_known",
+    [
+        ("word " * 100, 3, False),
+        ("word " * 100, 90, True),
+        ("word " * 7, 3, True),
+        ("word " * 100, 0, True),  # nothing was recorded, not even that it began
+        ("word " * 100, 11, True),
+    ],
+)
+def test_a_few_output_tokens_for_a_long_answer_stood_there_when_it_began(said, output_tokens, is_known):
+    s = Session()
+    s.user("Go.")
+    s.assistant(said, usage=usage(1000, out=output_tokens))
+    answer = read(s).messages[-1].usage
+    assert (answer.output_tokens, answer.is_output_known) == (output_tokens, is_known)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from compactctl.formats.claude_code.lines import Node
 from compactctl.formats.claude_code.tree import Path
-from compactctl.model import Message, Part, Reasoning, ToolResult, Usage
+from compactctl.model import Message, Part, Reasoning, Text, ToolCall, ToolResult, Usage
 
 T = TypeVar("T")
 
@@ -138,6 +138,24 @@ class _Maker:
         return msgspec.structs.replace(part, size_bytes=len(CLEARED), made=CLEARED, is_preview=True, media=())
 
 
+PLACEHOLDER_TOKENS = 10
+"""What stands as output when an answer begins is at most this (measured: 1 to 8 in 2.0.64 to 2.1.62)."""
+
+PLACEHOLDER_BYTES_PER_TOKEN = 12
+"""No tokenizer makes so few tokens of what an answer says; real ones make 3 to 6 bytes a token."""
+
+
+def _is_placeholder(usage: Usage, parts: Iterable[Part]) -> bool:
+    """Return whether an answer says far more than its output tokens could (anthropics/claude-code#22686)."""
+    said = 0
+    for part in parts:
+        if isinstance(part, Text):
+            said += part.size_bytes
+        elif isinstance(part, ToolCall):
+            said += part.arguments_bytes
+    return said > PLACEHOLDER_BYTES_PER_TOKEN * usage.output_tokens
+
+
 def _extended(found: Sequence[T], more: Iterable[T]) -> list[T]:
     """Return a list with more at its end: the same one if it is a list already."""
     grown: list[T] = found if isinstance(found, list) else list(found)
@@ -162,12 +180,15 @@ def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
     records: tuple[int, ...] = (node.record,)
     if draft.others:
         records = tuple(sorted({node.record, *(other.record for other in draft.others)}))
+    usage = anchors.get(key) if is_answer else None
+    if usage is not None and 0 < usage.output_tokens <= PLACEHOLDER_TOKENS and _is_placeholder(usage, draft.parts):
+        usage = msgspec.structs.replace(usage, is_output_known=False)
     return Message(
         draft.role,
         tuple(draft.parts),
         records,
         node.line,
         "" if key.startswith("#") else key,
-        anchors.get(key) if is_answer else None,
+        usage,
         not is_answer and node.marks.is_summary,
     )
