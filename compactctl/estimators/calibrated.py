@@ -1,0 +1,170 @@
+"""Tokens by a calibration profile: each token of tiktoken's encoding by what the model's family makes of it, and frames.
+
+What is counted of a message is in `framing`; what the figures are, and how they were found, in `profiles`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+
+import msgspec
+
+from compactctl import profiles
+from compactctl.document import Document, Place
+from compactctl.estimators import encodings
+from compactctl.estimators.encodings import Tokenizer
+from compactctl.estimators.heuristic import tokens_beside
+from compactctl.estimators.interface import Subject
+from compactctl.framing import OPAQUE, framed, said
+from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
+from compactctl.profiles import WEIGHT_ONE, Family
+from compactctl.settings import Settings
+
+NAME = "calibrated"
+
+MOST_TEXTS = 1 << 16
+MOST_PARTS = 1 << 18
+
+
+class Scale:
+    """What texts come to in one family; each is worked out once as long as it is remembered."""
+
+    def __init__(self, tokenizer: Tokenizer, family: Family) -> None:
+        self._tokenizer = tokenizer
+        self._worth = _worth(tokenizer, family)
+        self._known: dict[bytes, float | None] = {}
+
+    def of(self, text: str) -> float | None:
+        """Return the tokens of a text; None where the tokenizer gives none."""
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        try:
+            return self._known[key]
+        except KeyError:
+            pass
+        found = self._known[key] = self._weighed(text)
+        if len(self._known) > MOST_TEXTS:
+            self._known.pop(next(iter(self._known)), None)
+        return found
+
+    def _weighed(self, text: str) -> float | None:
+        total = 0.0
+        for ids in self._tokenizer.encoded(text):
+            if ids is None:
+                return None
+            total += len(ids) if self._worth is None else sum(map(self._worth, ids))
+        return total
+
+
+def _worth(tokenizer: Tokenizer, family: Family) -> Callable[[int], float] | None:
+    """Return what gives the worth of a token; None where each is one."""
+    found = profiles.weights(family)
+    scales = {name: scale for name, scale in family.scales.items() if scale != 1}
+    if found is None and not scales:
+        return None
+    if not scales and found is not None:
+        return [weight / WEIGHT_ONE for weight in found].__getitem__
+    weights = None if found is None else list(found)
+
+    class Worths(dict[int, float]):
+        def __missing__(self, token: int) -> float:
+            own = 1.0 if weights is None else weights[token] / WEIGHT_ONE
+            self[token] = worth = own * scales.get(profiles.group(tokenizer.token(token)), 1.0)
+            return worth
+
+    return Worths().__getitem__
+
+
+_SCALES: dict[bytes, Scale] = {}
+"""By family, as its JSON; shared by all sessions of a process."""
+
+
+class Calibrated:
+    """The estimator with one family of a profile, bound to one document."""
+
+    def __init__(self, profile: str, family: Family, document: Document, bytes_per_token: float, assumed: str) -> None:
+        key = msgspec.json.encode((family.encoding, family.weights, family.scales))
+        if key not in _SCALES:
+            _SCALES[key] = Scale(encodings.bundled(family.encoding), family)
+        self.family = family
+        self._profile = profile
+        self._scale = _SCALES[key]
+        own = msgspec.structs.asdict(family.frames)
+        self._frames: dict[str, float] = {OPAQUE + kind: tokens for kind, tokens in own.pop("opaque").items()} | own
+        self._document = document
+        self._bytes_per_token = bytes_per_token
+        self._assumed = assumed
+        self._parts: dict[Place, float] = {}
+        self._uncounted = 0
+
+    @property
+    def name(self) -> str:
+        """The family; it says so where the tokenizer failed and some of the number is the heuristic's."""
+        mixed = ", partly heuristic" if self._uncounted else ""
+        return f"{NAME}:{self.family.name}{mixed}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was assumed, and how many texts the tokenizer failed over."""
+        failed = f"tiktoken failed over {self._uncounted:,} texts: their tokens are the heuristic's"
+        return (*filter(None, [self._assumed]), *([failed] if self._uncounted else []))
+
+    def tokens(self, messages: Iterable[Message]) -> int:
+        """Return the tokens of these messages together, frames included, rounded up once."""
+        return math.ceil(sum(self.each(messages)))
+
+    def each(self, messages: Iterable[Message]) -> Iterator[float]:
+        """Yield the tokens of each message where it stands: a result costs more behind another one."""
+        follows_result = False
+        for message in messages:
+            frame = self._frame(message, follows_result)
+            yield frame + sum(map(self._part, message.parts)) + tokens_beside(message)
+            follows_result = message.result is not None
+
+    def of(self, document: Document) -> "Calibrated":
+        """Return the estimator for another document."""
+        return Calibrated(self._profile, self.family, document, self._bytes_per_token, self._assumed)
+
+    def _frame(self, message: Message, follows_result: bool) -> float:
+        return sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
+
+    def _part(self, part: Part) -> float:
+        if isinstance(part, Media):
+            return 0.0
+        if isinstance(part, Text | ToolResult) and part.made is not None:
+            return self._read(part)
+        found = self._parts.get(part.place)
+        if found is None:
+            found = self._read(part)
+            if len(self._parts) < MOST_PARTS:
+                self._parts[part.place] = found
+        return found
+
+    def _read(self, part: Part) -> float:
+        found = said(part, self._document, values_alone=self.family.values_alone)
+        return found.arguments * self.family.frames.argument + sum(map(self._text, found.texts))
+
+    def _text(self, text: str) -> float:
+        found = self._scale.of(text)
+        if found is None:
+            self._uncounted += 1
+            return utf8_size(text) / self._bytes_per_token
+        return found
+
+
+def make(settings: Settings, subject: Subject, family: str) -> Calibrated:
+    """Return the estimator for a session's model by the profile of the settings; `family`, where given, decides.
+
+    Raises UsageError where there is no such profile or family.
+    """
+    path = settings.estimator.profile
+    profile = profiles.shipped() if path is None else profiles.read(path)
+    if family:
+        named = [known for known in profile.families if known.name == family]
+        if not named:
+            known = ", ".join(known.name for known in profile.families)
+            raise UsageError(f"no family {family} in profile {profile.name}; known: {known}")
+        found = profiles.Match(named[0])
+    else:
+        found = profiles.match(profile, subject.model, subject.format)
+    ratio = float(settings.estimator.bytes_per_token)
+    return Calibrated(profile.name, found.family, subject.document, ratio, found.assumed)
