@@ -7,13 +7,13 @@ Truth is the input side of a request: all that it took in, cached or not. It is 
 ways. `whole`: all messages before it by the estimator, with the fixed overhead of the first request that counts (what
 no file shows: system prompt, tools). `next`: what the request before it took in and gave out, and the estimator on
 what is new since. `ahead-5`, `ahead-20`: the same from five and twenty requests before, answers estimated as well,
-which shows drift. `new`: the new part alone, where that is at least `NEW_BYTES`; an estimator has nowhere to hide there.
+which shows drift. `new`: the new part alone, where that is at least `NEW_BYTES`; nothing hides there.
 """
 
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -22,18 +22,12 @@ from compactctl.content import Content, content
 from compactctl.document import Document
 from compactctl.estimators.interface import Estimator
 from compactctl.model import Media, Message, Reasoning, ToolResult, Transcript, Usage
+from compactctl.predictions import NEW_BYTES, Way
 from compactctl.settings import Settings
 from compactctl.texts import counted
 from compactctl.windows import contradicted, natural
 
-Way = Literal["whole", "next", "ahead-5", "ahead-20", "new"]
-
-WAYS: tuple[Way, ...] = ("whole", "next", "ahead-5", "ahead-20", "new")
-
 AHEAD: tuple[tuple[int, Way], ...] = ((1, "next"), (5, "ahead-5"), (20, "ahead-20"))
-
-NEW_BYTES = 4_000
-"""Below this what is new is a small part of what is counted, and the provider's frames are most of it."""
 
 Reason = Literal[
     "first request",
@@ -56,21 +50,10 @@ class Judged(Struct, frozen=True):
     model: str | None
     kind: Content
     new_bytes: int
+    context_tokens: int
+    """The whole context of the request, by the provider."""
     predicted: float
     actual: int
-
-    @property
-    def error(self) -> float:
-        """The relative error: positive where too much was predicted."""
-        return (self.predicted - self.actual) / self.actual
-
-
-class Judgement(Struct, frozen=True):
-    """What came of one session: predictions in file order, and the requests that could not be judged, by reason."""
-
-    judged: tuple[Judged, ...]
-    excluded: dict[str, int]
-    requests: int
 
 
 class Step(Struct, frozen=True):
@@ -84,47 +67,49 @@ class Step(Struct, frozen=True):
     actual: int
     usage: Usage
     """Of the request that is judged."""
-    start: int
-    """The tokens that were known before what is new."""
+    new_bytes: int
 
 
-def judge(
-    transcript: Transcript, document: Document, estimator: Estimator, settings: Settings, stale_until_line: int = 0
-) -> Judgement:
-    """Return the estimator's predictions for the requests of a session.
+def judged(
+    found: "Judgeable", transcript: Transcript, estimator: Estimator, kinds: Mapping[int, Content], model: str | None
+) -> Iterator[Judged]:
+    """Yield an estimator's predictions for the judgeable requests that `model` answered, in file order.
 
-    What was counted on or before `stale_until_line` is of a context that our own spills have changed since.
+    `kinds` says by index of the answer what is new before it.
     """
-    found = judgeable(transcript, settings, stale_until_line)
     totals = list(itertools.accumulate(estimator.each(transcript.messages), initial=0.0))
-    judged: list[Judged] = []
     for position, index in enumerate(found.indexes):
-        if index not in found.steps:
+        step = found.steps.get(index)
+        if step is None or step.usage.model != model:
             continue
-        step = found.steps[index]
-        new = transcript.messages[step.first : step.end]
-        size = sum(map(content_bytes, new))
-        kind = kind_of(new, document)
-        actual = step.usage.input_tokens
+        size = step.new_bytes
+        usage = step.usage
 
         def made(
-            way: Way, predicted: float, truth: int, step: Step = step, kind: Content = kind, size: int = size
-        ) -> None:
-            usage = step.usage
-            judged.append(Judged(way, usage.line, usage.request_id, usage.model, kind, size, predicted, truth))
+            way: Way, predicted: float, truth: int, usage: Usage = usage, size: int = size, index: int = index
+        ) -> Judged:
+            return Judged(
+                way, usage.line, usage.request_id, usage.model, kinds[index], size, usage.input_tokens, predicted, truth
+            )
 
         base = found.base(position, transcript)
         if base is not None:
             first = transcript.messages[base].usage
             fixed = max(0.0, (first.input_tokens if first else 0) - totals[base])
-            made("whole", fixed + totals[step.end], actual)
+            yield made("whole", fixed + totals[step.end], usage.input_tokens)
         for count, way in AHEAD:
             start = found.start(position, count, transcript)
             if start is not None:
-                made(way, start[1] + totals[step.end] - totals[start[0]], actual)
+                yield made(way, start.tokens + totals[step.end] - totals[start.first], usage.input_tokens)
         if size >= NEW_BYTES and step.actual > 0:
-            made("new", totals[step.end] - totals[step.first], step.actual)
-    return Judgement(tuple(judged), dict(found.excluded), len(transcript.requests))
+            yield made("new", totals[step.end] - totals[step.first], step.actual)
+
+
+class Start(Struct, frozen=True):
+    """From which message on to estimate, and the tokens that are known before it."""
+
+    first: int
+    tokens: int
 
 
 class Judgeable(Struct):
@@ -132,10 +117,11 @@ class Judgeable(Struct):
 
     indexes: list[int]
     steps: dict[int, Step]
-    excluded: Counter[str]
+    excluded: dict[int, Reason]
+    """The other requests of the context by line, each with the reason."""
 
-    def start(self, position: int, count: int, transcript: Transcript) -> tuple[int, int] | None:
-        """Return from which message on to estimate, and the tokens known before it, `count` requests before this one.
+    def start(self, position: int, count: int, transcript: Transcript) -> Start | None:
+        """Return where a prediction starts from `count` requests before this one.
 
         None where there are fewer, or one between was not judgeable.
         """
@@ -155,35 +141,34 @@ class Judgeable(Struct):
         return None
 
 
-def after(index: int, usage: Usage) -> tuple[int, int]:
-    """Return the index of the first message that is new after an answer, and the tokens known before it."""
-    return (index + 1, usage.total_tokens) if usage.is_output_known else (index, usage.input_tokens)
+def after(index: int, usage: Usage) -> Start:
+    """Return where to start behind an answer: with it, where its output was not recorded."""
+    return Start(index + 1, usage.total_tokens) if usage.is_output_known else Start(index, usage.input_tokens)
 
 
 def judgeable(transcript: Transcript, settings: Settings, stale_until_line: int = 0) -> Judgeable:
-    """Return the requests that can be judged, and the others counted by reason."""
+    """Return the requests of the context that can be judged, and the others with the reason.
+
+    What was counted on or before `stale_until_line` is of a context that our own spills have changed since.
+    """
     messages = transcript.messages
     refused = contradicted(transcript, natural(transcript, settings).tokens)
-    excluded: Counter[str] = Counter()
-    in_context = {message.usage.line for message in messages if message.usage is not None}
-    excluded["outside the context"] = sum(usage.line not in in_context for usage in transcript.requests)
-    found = Judgeable([], {}, excluded)
+    found = Judgeable([], {}, {})
     for index, message in enumerate(messages):
         usage = message.usage
         if usage is None:
             continue
         if usage.line <= stale_until_line:
-            excluded["rewritten by compactctl"] += 1
+            found.excluded[usage.line] = "rewritten by compactctl"
         elif index < transcript.anchor_floor or index in refused or usage.input_tokens <= 0:
-            excluded["no anchor"] += 1
+            found.excluded[usage.line] = "no anchor"
         else:
             step = _step(found.indexes, index, messages)
             if isinstance(step, Step):
                 found.steps[index] = step
             else:
-                excluded[step] += 1
+                found.excluded[usage.line] = step
             found.indexes.append(index)
-    found.excluded = +excluded
     return found
 
 
@@ -196,12 +181,15 @@ def _step(before: Sequence[int], index: int, messages: Sequence[Message]) -> Ste
         return "another model"
     if usage.input_tokens < anchor.input_tokens:
         return "the context fell"
-    first, start = after(before[-1], anchor)
-    if first == before[-1] and any(
-        isinstance(part, Reasoning) and not part.size_bytes for part in messages[first].parts
-    ):
+    start = after(before[-1], anchor)
+    if start.first == before[-1] and _hides_reasoning(messages[start.first]):
         return "no output recorded"
-    return Step(first, index, usage.input_tokens - start, usage, start)
+    size = sum(map(content_bytes, messages[start.first : index]))
+    return Step(start.first, index, usage.input_tokens - start.tokens, usage, size)
+
+
+def _hides_reasoning(message: Message) -> bool:
+    return any(isinstance(part, Reasoning) and not part.size_bytes for part in message.parts)
 
 
 # what is new -------------------------------------------------------------------------------------
@@ -214,7 +202,7 @@ def content_bytes(message: Message) -> int:
 
 def kind_of(messages: Sequence[Message], document: Document) -> Content:
     """Return what most of the bytes of these messages are; `mixed` where nothing makes up half of them."""
-    if any(_media(message) for message in messages):
+    if any(has_media(message) for message in messages):
         return "images"
     sizes: Counter[Content] = Counter()
     for text in itertools.chain.from_iterable(_texts(message, document) for message in messages):
@@ -225,7 +213,8 @@ def kind_of(messages: Sequence[Message], document: Document) -> Content:
     return kind if 2 * size >= sizes.total() else "mixed"
 
 
-def _media(message: Message) -> bool:
+def has_media(message: Message) -> bool:
+    """Return whether an image or a document is in a message."""
     return any(isinstance(part, Media) or (isinstance(part, ToolResult) and part.media) for part in message.parts)
 
 
@@ -240,8 +229,3 @@ def _texts(message: Message, document: Document) -> Iterator[str]:
 def session_hash(*names: str | None) -> str:
     """Return what stands for a session in figures that are fit to publish: twelve hex digits."""
     return hashlib.sha256("\0".join(name or "" for name in names).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def requests_once(usages: Iterable[Usage]) -> Iterator[str]:
-    """Yield the ids of requests, for those that have one."""
-    return (usage.request_id for usage in usages if usage.request_id)

@@ -41,6 +41,20 @@ class Audit(Struct, frozen=True, kw_only=True):
     """The files that this run writes; none of them may be a session."""
 
 
+class Scoring(Struct, frozen=True, kw_only=True):
+    """What `accuracy` does besides printing its scores."""
+
+    rows: str | None = None
+    """A file for one row a prediction: JSON lines where its name says so, else CSV."""
+    fit: str | None = None
+    """A file for a profile that is fitted to what was judged."""
+    compare: str | None = None
+    """A JSON result of an earlier run, to be worse than which is to fail."""
+    max_p90_percent: float | None = None
+    plot: str | None = None
+    seed: int = 0
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """The options of a run. Defaults belong to the command line; these are for tests and steps that need none."""
 
@@ -83,5 +97,6 @@ class Options(Struct, frozen=True, kw_only=True):
     max_input_tokens: int | None = None
     """No further request starts that would bring the batch above one of these."""
     audit: Audit = Audit()
+    scoring: Scoring = Scoring()
     allow_empty: bool = False
     debug: bool = False

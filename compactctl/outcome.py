@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 from compactctl import __version__
 from compactctl.errors import CompactctlError
 from compactctl.findings import Finding, Severity
+from compactctl.predictions import Observed, Row, Score
 
 Status = Literal["read", "planned", "applied", "unchanged", "skipped", "failed"]
 STATUSES: tuple[Status, ...] = ("read", "planned", "applied", "unchanged", "skipped", "failed")
@@ -303,6 +304,32 @@ class FixNote(Struct, frozen=True):
     edits: tuple[EditNote, ...]
 
 
+class AccuracyNote(Struct, frozen=True):
+    """What `accuracy` adds: how many requests were judged, and why the others were not."""
+
+    requests: int
+    judged: int
+    excluded: dict[str, int]
+    rows: tuple[Row, ...] | UnsetType = UNSET
+    """The predictions; taken out as soon as they are counted."""
+    steps: tuple[Observed, ...] | UnsetType = UNSET
+    """What a profile is fitted on; the same."""
+
+
+class ScoresNote(Struct, frozen=True):
+    """The errors of a whole batch, and all that somebody needs to know to read them."""
+
+    truth: str
+    profile: str
+    seed: int
+    requests: int
+    judged: int
+    excluded: dict[str, int]
+    scores: tuple[Score, ...]
+    fitted: str | None = None
+    """The profile that was written."""
+
+
 def notes(findings: Iterable[Finding]) -> tuple[FindingNote, ...]:
     """Return findings as they stand in JSON."""
     return tuple(FindingNote(f.rule, f.severity, f.line, f.message) for f in findings)
@@ -341,6 +368,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     audit: AuditNote | UnsetType = UNSET
     fix: FixNote | UnsetType = UNSET
     """(`audit --fix`) where there is anything to mend; `findings` are then of the mended session."""
+    accuracy: AccuracyNote | UnsetType = UNSET
     findings: tuple[FindingNote, ...] = ()
     output: Output | None = None
     resume: ResumeNote | UnsetType = UNSET
@@ -373,6 +401,7 @@ class Totals(Struct, kw_only=True):
     not_sessions: int
     exit_codes: dict[str, int]
     exit_code: int
+    accuracy: ScoresNote | UnsetType = UNSET
 
 
 class Forecast(Struct):
@@ -453,6 +482,7 @@ class Batch(Struct, kw_only=True):
     """Which session an id stood for: said there, too."""
     exit_code: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
+    accuracy: ScoresNote | UnsetType = UNSET
 
     @classmethod
     def of(cls, command: str, outcomes: Iterable[Outcome]) -> "Batch":
@@ -477,6 +507,7 @@ class Batch(Struct, kw_only=True):
             not_sessions=len(self.not_sessions),
             exit_codes={str(code): count for code, count in sorted(tally.exit_codes.items())},
             exit_code=self.exit_code,
+            accuracy=self.accuracy,
         )
 
     def document(self) -> dict[str, Any]:

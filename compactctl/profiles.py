@@ -127,6 +127,11 @@ def read(path: str) -> Profile:
     return found
 
 
+def of(path: str | None) -> Profile:
+    """Return the profile in a file; the one that comes with the package where there is none."""
+    return shipped() if path is None else read(path)
+
+
 def _require_sound(path: str, family: Family) -> None:
     try:
         re.compile(family.models)

@@ -135,6 +135,37 @@ def audit(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     return batch
 
 
+def accuracy(
+    paths: Sequence[str],
+    options: Options,
+    jobs: int = 1,
+    progress: Progress = _quiet,
+    on_outcome: OnOutcome | None = None,
+) -> Batch:
+    """Return how far estimators are off against recorded usage; with a gate that is not passed, exit code 1."""
+    from compactctl import scoring  # the other commands do without its cost
+
+    if options.scoring.compare is not None:
+        scoring.require_earlier(options.scoring.compare)
+    found = _found(paths, options)
+    asked = options.scoring
+    _require_no_session_written(found, [path for path in (asked.rows, asked.fit, asked.plot) if path is not None])
+    kept: list[Outcome] = []
+    taken = scoring.Scoring(options)
+
+    def take(made: Outcome) -> None:
+        taken.take(made)
+        (on_outcome or kept.append)(made)
+
+    batch = _batch("accuracy", found, _accuracy_one, options, jobs, progress, take)
+    batch.outcomes += kept
+    batch.accuracy = taken.end()
+    broken = list(scoring.broken(batch.accuracy, options))
+    batch.problems += broken
+    batch.exit_code = max(batch.exit_code, 1 if broken else 0)
+    return batch
+
+
 def _tally_again(batch: Batch, outcomes: Sequence[Outcome], failing: int) -> None:
     """Count outcomes anew that have changed since; the exit code of findings is theirs, any other one stays."""
     batch.tally = Tally()
@@ -208,6 +239,13 @@ def _audit_one(item: Input, options: Options) -> list[Outcome]:
     except EmptySession as error:
         made = failed(item.path, error) if item.is_explicit else _skipped(item.path, error)
         return [auditing.with_empty_file(made, options)]
+
+
+def _accuracy_one(item: Input, options: Options) -> list[Outcome]:
+    from compactctl import accuracy as measuring
+
+    with opened(item.path, options.format) as session:
+        return measuring.accuracy(session, options)
 
 
 def _estimate_one(item: Input, options: Options) -> list[Outcome]:

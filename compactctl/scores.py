@@ -1,72 +1,19 @@
 """Errors of estimators made into figures: n, bias, median, p90, p95, the worst case, and how sure the median is.
 
-All errors are relative, (predicted - actual) / actual. The bias is the median error with its sign: a mean would be ruled
-by the few requests that held what no file shows. The interval of the median is a bootstrap over sessions, not over
-requests, since those of one session are alike.
+All errors are relative, (predicted - actual) / actual. The bias is the median error with its sign: a mean would be
+ruled by the few requests that held what no file shows. The interval of the median is a bootstrap over sessions, not
+over requests, since those of one session are alike.
 """
 
 import bisect
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from compactctl.judge import WAYS
+from compactctl.predictions import ALL, BINS, WAYS, Row, Score, Worst
 
 REPLICATES = 200
-
-ALL = "all"
-"""Stands for every kind of content, or every model."""
-
-
-class Row(Struct, frozen=True):
-    """One prediction as it may be published: no path, no text."""
-
-    session: str
-    line: int
-    request_id: str | None
-    model: str
-    agent: str
-    estimator: str
-    way: str
-    kind: str
-    new_bytes: int
-    context_tokens: int
-    predicted: float
-    actual: int
-
-    @property
-    def error(self) -> float:
-        return (self.predicted - self.actual) / self.actual
-
-
-class Worst(Struct, frozen=True):
-    """Where an estimator was furthest off."""
-
-    error: float
-    path: str
-    line: int
-
-
-class Score(Struct, frozen=True):
-    """The errors of one estimator on one model, one way of predicting and one kind of content."""
-
-    estimator: str
-    model: str
-    way: str
-    kind: str
-    n: int
-    sessions: int
-    bias: float
-    median: float
-    median_low: float
-    median_high: float
-    """The p5 and p95 of the median over bootstrap samples of the sessions."""
-    p90: float
-    p95: float
-    worst: Worst
 
 
 class Collected:
@@ -140,6 +87,7 @@ def _score(key: tuple[str, str, str, str], rows: Sequence[Row], paths: dict[str,
         quantile(sizes, 0.9),
         quantile(sizes, 0.95),
         Worst(worst.error, paths.get(worst.session, ""), worst.line),
+        histogram(errors),
     )
 
 
@@ -162,28 +110,9 @@ def median_interval(groups: Sequence[Sequence[float]], seed: int) -> tuple[float
     return quantile(medians, 0.05), quantile(medians, 0.95)
 
 
-# a picture in a terminal ---------------------------------------------------------------------------
-
-BINS = (-0.5, -0.2, -0.1, -0.05, -0.02, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""The bounds of the bins of errors; beyond the outer ones there is one more on each side."""
-
-_BARS = " ▁▂▃▄▅▆▇█"
-
-
 def histogram(errors: Iterable[float]) -> tuple[int, ...]:
     """Return how many errors are in each bin, from far too little to far too much."""
     counts = [0] * (len(BINS) + 1)
     for error in errors:
         counts[bisect.bisect_right(BINS, error)] += 1
     return tuple(counts)
-
-
-def bars(counts: Sequence[int]) -> str:
-    """Return a histogram as one character a bin."""
-    most = max(counts, default=0)
-    return "".join(_BARS[0 if not most else math.ceil(8 * count / most)] for count in counts)
-
-
-def errors_of(rows: Iterable[Row], estimator: str, way: str) -> Iterator[float]:
-    """Yield the errors of an estimator in one way of predicting."""
-    return (row.error for row in rows if row.estimator == estimator and row.way == way)

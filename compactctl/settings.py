@@ -88,6 +88,8 @@ class EstimatorSettings(Struct, frozen=True):
     """A .tiktoken file, for `--estimator tiktoken`; None: the encoding of the session's model."""
     encoding_pattern: EncodingPattern = "o200k_base"
     """Whose pattern splits text for the encoding of that file."""
+    profile: OptionalText = None
+    """A calibration profile (JSON), for `--estimator calibrated`; None: the one that comes along."""
 
 
 class WindowSettings(Struct, frozen=True):

@@ -63,20 +63,21 @@ class Sized(Struct, frozen=True):
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
     """Return a session measured by the chosen estimator."""
-    estimator = _estimator(options.estimator, session, transcript, options)
+    chosen = estimator(options.estimator, session, transcript, options)
     window = windows.choose(transcript, options.settings, options.window_tokens, options.model)
     measured = measure(
         transcript,
-        estimator,
+        chosen,
         window,
         options.settings,
         anchored=options.anchored,
         stale_until_line=session.stale_until_line,
     )
-    return Sized(transcript, estimator, measured, pairs(transcript.messages))
+    return Sized(transcript, chosen, measured, pairs(transcript.messages))
 
 
-def _estimator(name: str, session: Session, transcript: Transcript, options: Options) -> Estimator:
+def estimator(name: str, session: Session, transcript: Transcript, options: Options) -> Estimator:
+    """Return the estimator of this name for a session."""
     subject = Subject(session.document, options.model or transcript.model, transcript.format)
     return estimators.get(name, options.settings, subject)
 
@@ -134,14 +135,14 @@ def add_estimates(made: Outcome, session: Session, sized: Sized, options: Option
     for name in (options.estimator, *options.others):
         try:
             is_chosen = name == options.estimator
-            estimator = sized.estimator if is_chosen else _estimator(name, session, sized.transcript, options)
+            each = sized.estimator if is_chosen else estimator(name, session, sized.transcript, options)
         except NoEstimator as error:
             figures[name] = None
             made.findings = (*made.findings, *notes([Finding(None, "no-estimate", str(error))]))
             continue
-        tokens = estimator.tokens(messages)
-        figures[estimator.name] = tokens
-        made.notes = (*made.notes, *(remark for remark in estimator.remarks if remark not in made.notes))
+        tokens = each.tokens(messages)
+        figures[each.name] = tokens
+        made.notes = (*made.notes, *(remark for remark in each.remarks if remark not in made.notes))
     figures["anchored"] = sized.measured.tokens if anchor else None
     figures["usage"] = anchor.total_tokens if anchor else None
     made.estimates = figures

@@ -9,13 +9,25 @@ import typer
 
 from compactctl.cli import ci, streams
 from compactctl.cli import options as opt
-from compactctl.cli.groups import Asking, Finding, Gating, Listing, Reading, Setting, Showing, Shrinking, Writing
+from compactctl.cli.groups import (
+    Asking,
+    Finding,
+    Gating,
+    Listing,
+    Reading,
+    Scoring,
+    Setting,
+    Showing,
+    Shrinking,
+    Writing,
+)
 from compactctl.errors import OutputCollision, UsageError, WriteError
 
 if TYPE_CHECKING:
     from compactctl.cli.shelf import Shelf
     from compactctl.config import Config
     from compactctl.options import Audit, Options, Selection
+    from compactctl.options import Scoring as ScoringOptions
     from compactctl.outcome import Batch, Outcome
     from compactctl.outputs import Printer, View
     from compactctl.settings import Settings
@@ -34,6 +46,7 @@ def execute(
     shrinking: Shrinking | None = None,
     asking: Asking | None = None,
     gating: Gating | None = None,
+    scoring: Scoring | None = None,
     saves: Sequence[str] = (),
     spill_first: bool = False,
     discard_new: bool = False,
@@ -63,6 +76,7 @@ def execute(
         shown,
         asking or Asking(),
         _audit(gating or Gating(), writing or Writing(), saved),
+        _scoring(scoring or Scoring()),
         spill_first=spill_first,
         discard_new=discard_new,
     )
@@ -284,13 +298,12 @@ def _settings(config: "Config | None", reading: Reading) -> "Settings":
     from compactctl.settings import Settings
 
     settings = config.resolved.settings if config else Settings()
-    if reading.encoding_file is None:
-        return settings
-    estimator = msgspec.structs.replace(settings.estimator, encoding_file=reading.encoding_file)
-    return msgspec.structs.replace(settings, estimator=estimator)
+    given = {"encoding_file": reading.encoding_file, "profile": reading.profile}
+    own = {key: value for key, value in given.items() if value is not None}
+    return msgspec.structs.replace(settings, estimator=msgspec.structs.replace(settings.estimator, **own))
 
 
-SEVERAL_ESTIMATORS = ("estimate",)
+SEVERAL_ESTIMATORS = ("estimate", "accuracy")
 """The commands that print the figures of several estimators beside each other."""
 
 
@@ -304,6 +317,8 @@ def _estimators(command: str, reading: Reading, settings: "Settings") -> tuple[s
         raise UsageError(f"{command} counts with one estimator; compactctl estimate compares them")
     if reading.encoding_file is not None and "tiktoken" not in names:
         raise UsageError("--encoding-file goes with --estimator tiktoken")
+    if reading.profile is not None and not any(name.partition(":")[0] == "calibrated" for name in names):
+        raise UsageError("--profile goes with --estimator calibrated")
     return names
 
 
@@ -317,6 +332,7 @@ def _options(
     shown: Showing,
     asking: Asking,
     audit: "Audit",
+    scoring: "ScoringOptions",
     *,
     spill_first: bool,
     discard_new: bool,
@@ -351,8 +367,26 @@ def _options(
         max_cost_usd=opt.cost(asking.max_cost),
         max_input_tokens=opt.tokens(asking.max_input_tokens, "--max-input-tokens"),
         audit=audit,
+        scoring=scoring,
         allow_empty=finding.allow_empty,
         debug=shown.debug,
+    )
+
+
+def _scoring(scoring: Scoring) -> "ScoringOptions":
+    from compactctl.options import Scoring as ScoringOptions
+
+    if scoring.plot is not None:
+        from compactctl import plot
+
+        plot.require(scoring.plot)
+    return ScoringOptions(
+        rows=scoring.rows,
+        fit=scoring.fit,
+        compare=scoring.compare,
+        max_p90_percent=opt.percent(scoring.max_p90, "--max-p90"),
+        plot=scoring.plot,
+        seed=scoring.seed,
     )
 
 

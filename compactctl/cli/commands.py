@@ -16,6 +16,7 @@ from compactctl.cli.groups import (
     Placing,
     Reading,
     Reporting,
+    Scoring,
     Setting,
     Showing,
     Shrinking,
@@ -123,6 +124,25 @@ def audit(
         gating=gating,
         saves=reporting.save or (),
     )
+
+
+@_command(LOOK, "how far an estimator is from recorded usage")
+def accuracy(
+    paths: opt.Paths,
+    scoring: Scoring,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
+) -> None:
+    """Hold an estimator's predictions against what the provider counted, request by request: for what is new since the
+    last count, for the next request, five and twenty requests ahead, and for the whole context. Requests that can't be
+    judged are counted by reason. Reads only; --fit writes a calibration profile.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
+    """
+    execute("accuracy", paths, finding, listing, showing, reading=reading, setting=setting, scoring=scoring)
 
 
 @_command(LOOK, "is a compacted session whole")

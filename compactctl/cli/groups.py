@@ -75,6 +75,7 @@ class Reading(NamedTuple):
     from_format: opt.From = "auto"
     estimator: opt.Estimator = None
     encoding_file: opt.EncodingFile = None
+    profile: opt.Profile = None
     anchored: opt.Anchor = True
     window: opt.Window = None
     model: opt.Model = None
@@ -114,6 +115,17 @@ class Showing(NamedTuple):
     quiet: opt.Quiet = False
     verbose: opt.Verbose = False
     debug: opt.Debug = False
+
+
+class Scoring(NamedTuple):
+    """What is made of the errors of estimators."""
+
+    rows: opt.Rows = None
+    fit: opt.Fit = None
+    compare: opt.Compare = None
+    max_p90: opt.MaxP90 = None
+    plot: opt.Plot = None
+    seed: opt.Seed = 0
 
 
 class Gating(NamedTuple):

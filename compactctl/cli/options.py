@@ -169,14 +169,39 @@ Estimator = Annotated[
     typer.Option(
         "--estimator",
         metavar="NAME",
-        help="What counts tokens that no provider has counted: heuristic (default), tiktoken, tiktoken:ENCODING. "
-        "estimate takes several, and all.",
+        help="What counts tokens that no provider has counted: heuristic (default), tiktoken, tiktoken:ENCODING, "
+        "calibrated. estimate and accuracy take several, and all.",
     ),
 ]
 EncodingFile = Annotated[
     str | None,
     typer.Option("--encoding-file", metavar="FILE", help="A .tiktoken file that --estimator tiktoken counts with."),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="FILE", help="A profile that --estimator calibrated counts with."),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="FILE", help="Write a row a prediction: .csv, or .jsonl. No path, no text in it."),
+]
+Fit = Annotated[
+    str | None,
+    typer.Option("--fit", metavar="FILE", help="Fit a profile to these sessions and write it, for --profile."),
+]
+Compare = Annotated[
+    str | None,
+    typer.Option("--compare", metavar="FILE", help="Exit with 1 where errors are worse than in this -o json result."),
+]
+MaxP90 = Annotated[
+    str | None,
+    typer.Option("--max-p90", metavar="PERCENT", help="Exit with 1 where the p90 error on what is new is above this."),
+]
+Plot = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", help="Write a picture of the errors: .svg or .png."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the bootstrap.")]
 Anchor = Annotated[
     bool,
     typer.Option("--anchor/--no-anchor", help="Start from recorded usage where there is any, or estimate everything."),

@@ -36,9 +36,22 @@ def _check_tiktoken(settings: Settings, encoding: str) -> None:
     tiktoken.check(settings, encoding)
 
 
+def _calibrated(settings: Settings, subject: Subject, family: str) -> Estimator:
+    from compactctl.estimators import calibrated
+
+    return calibrated.make(settings, subject, family)
+
+
+def _check_calibrated(settings: Settings, family: str) -> None:
+    from compactctl.estimators import calibrated
+
+    calibrated.check(settings, family)
+
+
 ESTIMATORS: dict[str, Entry] = {
     "heuristic": Entry(heuristic.make, ("heuristic",)),
     "tiktoken": Entry(_tiktoken, ("tiktoken:o200k_base", "tiktoken:cl100k_base"), _check_tiktoken),
+    "calibrated": Entry(_calibrated, ("calibrated",), _check_calibrated),
 }
 """Every estimator by name."""
 

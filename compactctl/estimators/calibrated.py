@@ -1,4 +1,4 @@
-"""Tokens by a calibration profile: each token of tiktoken's encoding by what the model's family makes of it, and frames.
+"""Tokens by a calibration profile: each token of an encoding by what the model's family makes of it, and frames.
 
 What is counted of a message is in `framing`; what the figures are, and how they were found, in `profiles`.
 """
@@ -11,13 +11,14 @@ import msgspec
 
 from compactctl import profiles
 from compactctl.document import Document, Place
+from compactctl.errors import UsageError
 from compactctl.estimators import encodings
 from compactctl.estimators.encodings import Tokenizer
 from compactctl.estimators.heuristic import tokens_beside
 from compactctl.estimators.interface import Subject
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
-from compactctl.profiles import WEIGHT_ONE, Family
+from compactctl.profiles import WEIGHT_ONE, Family, Match, Profile
 from compactctl.settings import Settings
 
 NAME = "calibrated"
@@ -81,18 +82,18 @@ _SCALES: dict[bytes, Scale] = {}
 class Calibrated:
     """The estimator with one family of a profile, bound to one document."""
 
-    def __init__(self, profile: str, family: Family, document: Document, bytes_per_token: float, assumed: str) -> None:
+    def __init__(self, match: Match, document: Document, bytes_per_token: float) -> None:
+        family = match.family
         key = msgspec.json.encode((family.encoding, family.weights, family.scales))
         if key not in _SCALES:
             _SCALES[key] = Scale(encodings.bundled(family.encoding), family)
         self.family = family
-        self._profile = profile
+        self._match = match
         self._scale = _SCALES[key]
         own = msgspec.structs.asdict(family.frames)
         self._frames: dict[str, float] = {OPAQUE + kind: tokens for kind, tokens in own.pop("opaque").items()} | own
         self._document = document
         self._bytes_per_token = bytes_per_token
-        self._assumed = assumed
         self._parts: dict[Place, float] = {}
         self._uncounted = 0
 
@@ -106,7 +107,7 @@ class Calibrated:
     def remarks(self) -> tuple[str, ...]:
         """What was assumed, and how many texts the tokenizer failed over."""
         failed = f"tiktoken failed over {self._uncounted:,} texts: their tokens are the heuristic's"
-        return (*filter(None, [self._assumed]), *([failed] if self._uncounted else []))
+        return (*filter(None, [self._match.assumed]), *([failed] if self._uncounted else []))
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together, frames included, rounded up once."""
@@ -122,7 +123,7 @@ class Calibrated:
 
     def of(self, document: Document) -> "Calibrated":
         """Return the estimator for another document."""
-        return Calibrated(self._profile, self.family, document, self._bytes_per_token, self._assumed)
+        return Calibrated(self._match, document, self._bytes_per_token)
 
     def _frame(self, message: Message, follows_result: bool) -> float:
         return sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
@@ -156,15 +157,21 @@ def make(settings: Settings, subject: Subject, family: str) -> Calibrated:
 
     Raises UsageError where there is no such profile or family.
     """
-    path = settings.estimator.profile
-    profile = profiles.shipped() if path is None else profiles.read(path)
+    profile = profiles.of(settings.estimator.profile)
+    found = Match(_named(profile, family)) if family else profiles.match(profile, subject.model, subject.format)
+    return Calibrated(found, subject.document, float(settings.estimator.bytes_per_token))
+
+
+def check(settings: Settings, family: str) -> None:
+    """Raise UsageError where there is no such profile or family."""
+    profile = profiles.of(settings.estimator.profile)
     if family:
-        named = [known for known in profile.families if known.name == family]
-        if not named:
-            known = ", ".join(known.name for known in profile.families)
-            raise UsageError(f"no family {family} in profile {profile.name}; known: {known}")
-        found = profiles.Match(named[0])
-    else:
-        found = profiles.match(profile, subject.model, subject.format)
-    ratio = float(settings.estimator.bytes_per_token)
-    return Calibrated(profile.name, found.family, subject.document, ratio, found.assumed)
+        _named(profile, family)
+
+
+def _named(profile: Profile, name: str) -> Family:
+    for family in profile.families:
+        if family.name == name:
+            return family
+    known = ", ".join(family.name for family in profile.families)
+    raise UsageError(f"no family {name} in profile {profile.name}; known: {known}")

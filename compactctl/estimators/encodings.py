@@ -93,15 +93,23 @@ class Tokenizer:
         self.name = name
         self._encoding = encoding
 
+    def encoded(self, text: str) -> Iterator[list[int] | None]:
+        """Yield a text's tokens piece by piece, special tokens taken as text; None where tiktoken panics."""
+        return map(self._in_piece, pieces(text))
+
     def count(self, text: str) -> int | None:
         """Return how many tokens a text is, special tokens taken as text; None where tiktoken panics over it."""
-        return sum_known(self._in_piece(piece) for piece in pieces(text))
+        return sum_known(None if found is None else len(found) for found in self.encoded(text))
 
-    def _in_piece(self, piece: Piece) -> int | None:
+    def token(self, rank: int) -> bytes:
+        """Return the bytes of a token. Raises KeyError."""
+        return self._encoding.decode_single_token_bytes(rank)
+
+    def _in_piece(self, piece: Piece) -> list[int] | None:
         try:
             if piece.is_run:
-                return len(self._encoding._encode_single_piece(piece.text))
-            return len(self._encoding.encode_ordinary(piece.text))
+                return list(self._encoding._encode_single_piece(piece.text))
+            return self._encoding.encode_ordinary(piece.text)
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # pyo3's own, which nothing exports
                 raise

@@ -8,7 +8,7 @@ a session, nor the same text anywhere.
 import difflib
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from compactctl.document import Document, Place
@@ -92,10 +92,14 @@ class Tiktoken:
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of the texts that count, and of what is not text by rules of its own."""
-        return sum(
-            self._text(message.role) + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
-            for message in messages
-        )
+        return sum(map(self._message, messages))
+
+    def each(self, messages: Iterable[Message]) -> Iterator[float]:
+        """Yield the tokens of each message."""
+        return map(float, map(self._message, messages))
+
+    def _message(self, message: Message) -> int:
+        return self._text(message.role) + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
 
     def of(self, document: Document) -> "Tiktoken":
         """Return the estimator for another document."""

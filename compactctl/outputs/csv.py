@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from compactctl.findings import GROUPS
 from compactctl.outcome import SEVERITIES, Batch, Outcome
-from compactctl.outputs import View
+from compactctl.outputs import Printer, View
 from compactctl.outputs.safe import visible
 
 ENCODING: str | None = "utf-8"
@@ -67,7 +67,11 @@ FINDING_COLUMNS = (
 """The columns of an audit. What could not be read is a row, too: its rule is the code of the error."""
 
 
-def printer(command: str, view: View) -> "Rows | FindingRows":
+def printer(command: str, view: View) -> Printer:
+    if command == "accuracy":
+        from compactctl.outputs import accuracy  # of all commands only one has need of it
+
+        return accuracy.Rows()
     return FindingRows() if command == "audit" else Rows(has_estimates=command == "estimate")
 
 
@@ -90,7 +94,7 @@ class FindingRows:
             writer.writeheader()
         self._is_begun = True
         for row in rows:
-            writer.writerow({key: _cell(value) for key, value in row.items()})
+            writer.writerow({key: cell(value) for key, value in row.items()})
         return text.getvalue()
 
 
@@ -140,12 +144,12 @@ class Rows:
         outcomes, self._waiting, self._waits = [*self._waiting, *outcomes], [], False
         if is_first:
             estimators = dict.fromkeys(name for item in outcomes for name in _estimates(item))
-            self._columns = [*COLUMNS, *(f"tokens_{_cell(name)}" for name in estimators)]
+            self._columns = [*COLUMNS, *(f"tokens_{cell(name)}" for name in estimators)]
         writer = csv.DictWriter(text, self._columns, lineterminator="\n")
         if is_first:
             writer.writeheader()
         for item in outcomes:
-            writer.writerow({key: _cell(value) for key, value in _row(item).items()})
+            writer.writerow({key: cell(value) for key, value in _row(item).items()})
         return text.getvalue()
 
 
@@ -163,7 +167,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "tool_results": outcome.tool_results,
         "exit_code": outcome.exit_code,
         **{f"{severity}s": severities.count(severity) for severity in SEVERITIES},
-        **{f"tokens_{_cell(name)}": value for name, value in _estimates(outcome).items()},
+        **{f"tokens_{cell(name)}": value for name, value in _estimates(outcome).items()},
     }
     if outcome.error is not None:
         row |= {"error_code": outcome.error.code, "error_message": outcome.error.message}
@@ -198,7 +202,7 @@ def _estimates(outcome: Outcome) -> dict[str, int | None]:
     return {} if outcome.estimates is UNSET else outcome.estimates
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
     match value:
         case None:
             return ""

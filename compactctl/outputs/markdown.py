@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from compactctl.outcome import Batch, Layer1Note, Outcome
-from compactctl.outputs import View, layer2, words
+from compactctl.outputs import Printer, View, layer2, words
 from compactctl.outputs.safe import visible
 
 ENCODING: str | None = "utf-8"
@@ -18,7 +18,11 @@ ENCODING: str | None = "utf-8"
 _BACKTICKS = re.compile("`+")
 
 
-def printer(command: str, view: View) -> "Page":
+def printer(command: str, view: View) -> Printer:
+    if command == "accuracy":
+        from compactctl.outputs import accuracy  # of all commands only one has need of it
+
+        return accuracy.Page()
     return Page(command, view)
 
 

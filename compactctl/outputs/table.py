@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from compactctl.agents import LEAST_CHARACTERS, session_id
 from compactctl.outcome import Batch, Outcome, forecasts
-from compactctl.outputs import View, words
+from compactctl.outputs import Printer, View, words
 from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, table
 from compactctl.outputs.safe import clipped, visible
 
@@ -21,7 +21,11 @@ CHILD = "`-- "
 """Stands before a subagent's session, under its parent."""
 
 
-def printer(command: str, view: View) -> "Lines":
+def printer(command: str, view: View) -> Printer:
+    if command == "accuracy":
+        from compactctl.outputs import accuracy  # of all commands only one has need of it
+
+        return accuracy.Lines(view)
     return Lines(command, view)
 
 

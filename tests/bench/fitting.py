@@ -29,7 +29,7 @@ import numpy as np
 from compactctl import estimators, formats, judge
 from compactctl.estimators import encodings
 from compactctl.estimators.interface import Subject
-from compactctl.framing import framed, said
+from compactctl.framing import OPAQUE, framed, said
 from compactctl.model import Message, Reasoning, ToolCall
 from compactctl.profiles import WEIGHT_ONE, Family, Frames, HeldOut, Spread
 from compactctl.session import opened
@@ -48,7 +48,7 @@ CTOK_FRAMES = {"3.0": 7, "4.8": 6}
 
 @dataclass(frozen=True)
 class Target:
-    """A family to fit: which models it takes, and which of ctok's vocabularies counts its texts (None: o200k itself)."""
+    """A family to fit: which models it takes, and which of ctok's vocabularies counts its texts; None: o200k itself."""
 
     name: str
     models: str
@@ -56,7 +56,11 @@ class Target:
 
 
 TARGETS = (
-    Target("claude-3", r"claude-(?:instant|[23](?![0-9]))|claude-(?:opus|sonnet|haiku)-4(?:[-.][0-6])?(?![-.]?[0-9]\b)", "3.0"),
+    Target(
+        "claude-3",
+        r"claude-(?:instant|[23](?![0-9]))|claude-(?:opus|sonnet|haiku)-4(?:[-.][0-6])?(?![-.]?[0-9]\b)",
+        "3.0",
+    ),
     Target("claude-4.8", r"claude|anthropic", "4.8"),
     Target("openai", r"gpt|codex|(?:^|/)o[1-9]", None),
 )
@@ -295,7 +299,9 @@ def fit_texts(features: np.ndarray, exact_tokens: np.ndarray, column: int, vocab
     weighted = own * scale[:, None]
     ridge = np.r_[np.full(count, CLASS_RIDGE), ALONE_RIDGE]
     start = np.r_[np.zeros(count), 0.9]
-    solved = np.linalg.solve(weighted.T @ weighted + np.diag(ridge), weighted.T @ (exact_tokens * scale) + ridge * start)
+    solved = np.linalg.solve(
+        weighted.T @ weighted + np.diag(ridge), weighted.T @ (exact_tokens * scale) + ridge * start
+    )
     return np.maximum(solved[vocabulary.classes] + solved[count] * vocabulary.alone[:, column], 0.0)
 
 
@@ -329,7 +335,9 @@ def steps(rows: Sequence[Row], values_alone: Callable[[str], bool]) -> Iterator[
         with opened(str(row.path), None) as session:
             for transcript in session.read.transcripts:
                 subject = Subject(session.document, transcript.model, transcript.format)
-                bytes_, tokens = (estimators.get(name, settings, subject) for name in ("heuristic", "tiktoken:o200k_base"))
+                bytes_, tokens = (
+                    estimators.get(name, settings, subject) for name in ("heuristic", "tiktoken:o200k_base")
+                )
                 for step in judge.judgeable(transcript, settings).steps.values():
                     for first in starts(transcript.messages, step):
                         new = transcript.messages[first : step.end]
@@ -343,7 +351,7 @@ def steps(rows: Sequence[Row], values_alone: Callable[[str], bool]) -> Iterator[
                             frames,
                             sum(map(judge.content_bytes, new)),
                             judge.kind_of(new, session.document) == "images",
-                            step.actual if first == step.first else step.usage.input_tokens - taken(transcript.messages[first]),
+                            step.actual if first == step.first else _with_answer(step, transcript.messages[first]),
                             sum(bytes_.each(new)),
                             sum(tokens.each(new)),
                             first != step.first,
@@ -354,14 +362,15 @@ def starts(messages: Sequence[Message], step: judge.Step) -> Iterator[int]:
     """Yield from which message on a step is looked at: also with the answer before it, where that hid no thought."""
     yield step.first
     before = step.first - 1
-    if before >= 0 and messages[before].usage is not None:
-        if any(isinstance(part, ToolCall) for part in messages[before].parts):
-            if not any(isinstance(part, Reasoning) for part in messages[before].parts):
-                yield before
+    if before < 0 or messages[before].usage is None:
+        return
+    parts = messages[before].parts
+    if any(isinstance(part, ToolCall) for part in parts) and not any(isinstance(part, Reasoning) for part in parts):
+        yield before
 
 
-def taken(message: Message) -> int:
-    return message.usage.input_tokens if message.usage else 0
+def _with_answer(step: judge.Step, answer: Message) -> int:
+    return step.usage.input_tokens - (answer.usage.input_tokens if answer.usage else 0)
 
 
 def counted(messages: Sequence[Message], document: Any, *, values_alone: bool) -> tuple[tuple[str, ...], Counter[str]]:
@@ -430,11 +439,14 @@ def load(folder: Path) -> Data:
     vocabulary = Vocabulary()
     rows = corpus(folder)
     found = list(steps(rows, lambda model: "claude" in model))
-    from_steps = [(text, step.session, step.repository) for step in found for text in step.texts if len(text) > LEAST_CHARACTERS]
+    from_steps = [
+        (text, step.session, step.repository) for step in found for text in step.texts if len(text) > LEAST_CHARACTERS
+    ]
     foreign = [(text, row.path.name, row.repository) for text, row in foreign_texts(rows)]
     once = {text: (session, repository) for text, session, repository in reversed([*from_steps, *foreign])}
     counts = exact_counts(list(once))
-    kept = [(text, where, count) for (text, where), count in zip(once.items(), counts, strict=True) if count is not None]
+    counted_texts = zip(once.items(), counts, strict=True)
+    kept = [(text, where, count) for (text, where), count in counted_texts if count is not None]
     texts = Texts([text for text, _, _ in kept], [w[0] for _, w, _ in kept], [w[1] for _, w, _ in kept])
     features = np.array([vocabulary.features(text) for text in texts.texts])
     return Data(vocabulary, texts, features, np.array([count for _, _, count in kept], dtype=float), found)
@@ -446,7 +458,9 @@ def learn(data: Data, target: Target, own: Sequence[Step], use_text: np.ndarray)
     if target.version is not None:
         column = list(CTOK_FRAMES).index(target.version)
         weights = fit_texts(data.features[use_text], data.exact[use_text, column], column, data.vocabulary)
-    usable = [step for step in own if is_usable(step) and (target.version is not None or not step.has_answer)]
+    usable = [step for step in own if is_usable(step)]
+    if target.version is None:  # OpenAI's answers hold reasoning that no file shows
+        usable = [step for step in usable if not step.has_answer]
     seen = Counter(name for step in usable for name in step.frames if step.frames[name])
     names = sorted(name for name, count in seen.items() if count >= LEAST_OCCURRENCES)
     counts = np.array([[step.frames[name] for name in names] for step in usable], dtype=float)
@@ -552,7 +566,8 @@ def spread(pairs: Sequence[tuple[Step, float]]) -> Spread:
     small = np.array([guess - step.actual for step, guess in usable if step.size_bytes < BIG_BYTES])
     low, high = np.quantile(big, [0.05, 0.95]) if len(big) else (-0.5, 0.5)
     tokens_low, tokens_high = np.quantile(small, [0.05, 0.95]) if len(small) else (0.0, 0.0)
-    return Spread(*(round(float(x), 4) for x in (low, high)), *(round(float(x), 1) for x in (tokens_low, tokens_high)), len(usable))
+    shares, whole = (round(float(x), 4) for x in (low, high)), (round(float(x), 1) for x in (tokens_low, tokens_high))
+    return Spread(*shares, *whole, len(usable))
 
 
 LEAST_JUDGED = 10
@@ -574,8 +589,10 @@ def family(data: Data, target: Target, source: str) -> tuple[Family, np.ndarray 
                 n, *figures = described(own)
                 lines.append(HeldOut(model, by, n, *(round(figure, 4) for figure in figures)))
     learnt = learn(data, target, own_steps(data, target), np.ones(len(data.texts.texts), dtype=bool))
-    opaque = {name.removeprefix("opaque:"): round(value, 1) for name, value in learnt.frames.items() if ":" in name}
-    frames = Frames(**{name: round(value, 2) for name, value in learnt.frames.items() if ":" not in name}, opaque=opaque)
+    found = learnt.frames.items()
+    opaque = {name.removeprefix(OPAQUE): round(tokens, 1) for name, tokens in found if name.startswith(OPAQUE)}
+    plain = {name: round(tokens, 2) for name, tokens in found if not name.startswith(OPAQUE)}
+    frames = Frames(**plain, opaque=opaque)
     spreads = {
         "calibrated": spread([(step, guess) for step, guess, _ in by_session]),
         "heuristic": spread([(step, step.heuristic) for step in own_steps(data, target)]),

@@ -22,8 +22,12 @@ NAME = "shipped-1"
 def source(data: fitting.Data, target: fitting.Target) -> str:
     """Return in words what a family was fitted on."""
     own = [step for step in fitting.own_steps(data, target) if not step.has_answer]
-    texts = "" if target.version is None else (
-        f"{len(data.texts.texts):,} texts counted by ctok {importlib.metadata.version('ctok')} ({target.version}); "
+    texts = (
+        ""
+        if target.version is None
+        else (
+            f"{len(data.texts.texts):,} texts counted by ctok {importlib.metadata.version('ctok')} ({target.version}); "
+        )
     )
     return (
         f"{texts}{len(own):,} steps of {len({step.session for step in own})} sessions of "

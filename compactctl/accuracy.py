@@ -1,0 +1,146 @@
+"""How far estimators are off in one session file: every request that can be judged, in every context it ever had.
+
+A session that was compacted has had several contexts. Each is read as it was right before the compaction, by the
+format's own reading of the file's first lines, so the requests of a long session are judged as well.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from compactctl import estimators, views
+from compactctl.document import Document
+from compactctl.errors import NoEstimator
+from compactctl.estimators import Estimator, Subject
+from compactctl.fit import observed
+from compactctl.judge import Judgeable, judgeable, judged, kind_of, session_hash
+from compactctl.model import Transcript, Usage
+from compactctl.options import Options
+from compactctl.outcome import AccuracyNote, Outcome
+from compactctl.predictions import Observed, Row, Way
+from compactctl.session import Session
+
+COMPACTED: Way = "compacted"
+
+
+def accuracy(session: Session, options: Options) -> list[Outcome]:
+    """Return the predictions for each session of a file, and how many of its requests could not be judged, and why."""
+    outcomes = []
+    for transcript in session.read.transcripts:
+        made = views.outcome(session, views.size(session, transcript, options))
+        made.accuracy = _note(session, transcript, options)
+        outcomes.append(made)
+    return outcomes
+
+
+def _note(session: Session, transcript: Transcript, options: Options) -> AccuracyNote:
+    rows: list[Row] = []
+    steps: list[Observed] = []
+    excluded: dict[int, str] = {}
+    done: set[int] = set()
+    for known, document in _contexts(session, transcript):
+        found = judgeable(known, options.settings, session.stale_until_line)
+        _drop(found, done)
+        done |= {step.usage.line for step in found.steps.values()}
+        excluded |= found.excluded
+        rows += _rows(found, known, document, session, options)
+        if options.scoring.fit is not None:
+            steps += observed(found, known, document, options.settings)
+    rows += _after_compaction(session, transcript, options)
+    reasons = Counter(excluded.get(usage.line, "outside the context") for usage in _others(transcript, done))
+    return AccuracyNote(len(transcript.requests), len(done), dict(reasons), tuple(rows), tuple(steps))
+
+
+def _others(transcript: Transcript, done: set[int]) -> Iterator[Usage]:
+    return (usage for usage in transcript.requests if usage.line not in done)
+
+
+def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transcript, Document]]:
+    """Yield the session as it is, and as it was right before each of its compactions, newest first."""
+    document = session.document
+    yield transcript, document
+    if len(session.read.transcripts) > 1:
+        return
+    for compaction in reversed(transcript.compactions):
+        record = document.record_at(compaction.line)
+        before = document.until(record) if record else None
+        if before is not None and before.size_bytes:
+            for earlier in session.read.format.read(before):
+                yield earlier, before
+
+
+def _drop(found: Judgeable, done: set[int]) -> None:
+    """Take out what was judged in a later context: a request that two contexts share counts once."""
+    for index in [index for index, step in found.steps.items() if step.usage.line in done]:
+        del found.steps[index]
+
+
+def _rows(
+    found: Judgeable, transcript: Transcript, document: Document, session: Session, options: Options
+) -> Iterator[Row]:
+    kinds = {
+        index: kind_of(transcript.messages[step.first : step.end], document) for index, step in found.steps.items()
+    }
+    for model in dict.fromkeys(step.usage.model for step in found.steps.values()):
+        for name, estimator in _estimators(document, transcript, model, options):
+            for each in judged(found, transcript, estimator, kinds, model):
+                yield Row(
+                    session_hash(transcript.session_id, None if transcript.session_id else session.path),
+                    each.line,
+                    each.request_id,
+                    each.model or transcript.model or "unknown",
+                    transcript.agent or transcript.format,
+                    name,
+                    each.way,
+                    each.kind,
+                    each.new_bytes,
+                    each.context_tokens,
+                    round(each.predicted, 1),
+                    each.actual,
+                )
+
+
+def _estimators(
+    document: Document, transcript: Transcript, model: str | None, options: Options
+) -> Iterator[tuple[str, Estimator]]:
+    """Yield the estimators that were asked for, by the name that was asked; one that can't be had is left out."""
+    subject = Subject(document, options.model or model or transcript.model, transcript.format)
+    for name in (options.estimator, *options.others):
+        try:
+            yield name, estimators.get(name, options.settings, subject)
+        except NoEstimator:
+            continue
+
+
+def _after_compaction(session: Session, transcript: Transcript, options: Options) -> Iterator[Row]:
+    """Yield what our own report said that would be left, against the first request that was counted since."""
+    made = session.own_receipt
+    if made is None or made.output.lines is None:
+        return
+    told = next((note for note in made.sessions if note.index == transcript.index), None)
+    fresh = next(
+        (
+            (index, message.usage)
+            for index, message in enumerate(transcript.messages)
+            if message.usage is not None and message.usage.line > made.output.lines
+        ),
+        None,
+    )
+    if told is None or fresh is None:
+        return
+    index, usage = fresh
+    since = [m for m in transcript.messages[:index] if m.line > made.output.lines]
+    estimator = views.estimator(told.tokens.estimator.partition(":")[0], session, transcript, options)
+    yield Row(
+        session_hash(transcript.session_id, None if transcript.session_id else session.path),
+        usage.line,
+        usage.request_id,
+        usage.model or transcript.model or "unknown",
+        transcript.agent or transcript.format,
+        told.tokens.estimator,
+        COMPACTED,
+        "mixed",
+        0,
+        usage.input_tokens,
+        told.tokens.after + estimator.tokens(since),
+        usage.input_tokens,
+    )

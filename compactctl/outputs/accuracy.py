@@ -1,0 +1,152 @@
+"""What every output of `accuracy` prints: the scores, and above them all that one needs to know to read them."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from msgspec import UNSET, structs
+
+from compactctl import __version__
+from compactctl.outcome import Batch, Outcome, ScoresNote
+from compactctl.outputs import View, words
+from compactctl.outputs.pages import table
+from compactctl.outputs.safe import visible
+from compactctl.predictions import ALL, Score
+
+WAYS = {
+    "new": "what is new since the request before (4,000 bytes and more)",
+    "next": "the next request's whole context, from the request before",
+    "ahead-5": "five requests ahead",
+    "ahead-20": "twenty requests ahead",
+    "whole": "the whole context, estimated, with the first request's fixed overhead",
+    "compacted": "what a report of compactctl said would be left, against the first request since",
+}
+"""Every way of predicting, in words."""
+
+HEADERS = ("model", "content", "estimator", "n", "sessions", "bias", "median", "p5-p95 of it", "p90", "p95", "worst")
+
+
+def head(batch: Batch, note: ScoresNote) -> Iterator[str]:
+    """Yield what stands above the figures: version, data, truth, and what was excluded."""
+    yield (
+        f"compactctl {__version__}, profile {note.profile}, seed {note.seed}: {batch.tally.sessions:,} sessions, "
+        f"{note.judged:,} of {note.requests:,} requests judged"
+    )
+    yield f"truth: {note.truth}"
+    yield "error: (predicted - actual) / actual; bias: its median; median, p90, p95: of its size"
+    if note.excluded:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in note.excluded.items())
+        yield f"not judged: {reasons}"
+
+
+def sections(note: ScoresNote) -> Iterator[tuple[str, list[Score]]]:
+    """Yield the scores by way of predicting, each with its words."""
+    for way, title in WAYS.items():
+        found = [score for score in note.scores if score.way == way]
+        if found:
+            yield title, found
+
+
+def cells(score: Score) -> list[str]:
+    """Return a score as the cells of a table."""
+    return [
+        score.model,
+        "" if score.kind == ALL else score.kind,
+        score.estimator,
+        f"{score.n:,}",
+        f"{score.sessions:,}",
+        f"{score.bias:+.2%}",
+        f"{score.median:.2%}",
+        f"{score.median_low:.2%}-{score.median_high:.2%}",
+        f"{score.p90:.2%}",
+        f"{score.p95:.2%}",
+        f"{score.worst.error:+.1%} {PurePath(score.worst.path).name}:{score.worst.line}",
+    ]
+
+
+_ALIGNED = ("left", "left", "left", *["right"] * (len(HEADERS) - 4), "left")
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def bars(counts: Sequence[int]) -> str:
+    """Return a histogram as one character a bin, from far too little to far too much."""
+    most = max(counts, default=0)
+    return "".join(_BARS[math.ceil(8 * count / most) if most else 0] for count in counts)
+
+
+class Lines:
+    """The scores as tables, with a small histogram each at a terminal. Sessions are only counted."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def outcome(self, outcome: Outcome) -> str:
+        return ""
+
+    def end(self, batch: Batch) -> str:
+        lines = [words.summary(batch)]
+        if batch.accuracy is not UNSET:
+            lines = list(head(batch, batch.accuracy))
+            for title, found in sections(batch.accuracy):
+                lines += ["", title, *self._table(found)]
+            lines += ["", f"wrote {visible(batch.accuracy.fitted)}"] if batch.accuracy.fitted else []
+        return "".join(f"{line}\n" for line in lines)
+
+    def _table(self, found: Sequence[Score]) -> list[str]:
+        rows = [list(map(visible, cells(score))) for score in found]
+        if not self._view.terminal:
+            return table(HEADERS, rows, _ALIGNED)
+        rows = [[*row, bars(score.histogram)] for row, score in zip(rows, found, strict=True)]
+        return table([*HEADERS, "-50%  0  +50%"], rows, [*_ALIGNED, "left"])
+
+
+class Page:
+    """The scores as Markdown."""
+
+    def outcome(self, outcome: Outcome) -> str:
+        return ""
+
+    def end(self, batch: Batch) -> str:
+        from compactctl.outputs.markdown import code, table
+
+        lines = ["# compactctl accuracy", ""]
+        if batch.accuracy is UNSET:
+            lines.append(words.summary(batch, code))
+        else:
+            lines += [f"- {code(line)}" for line in head(batch, batch.accuracy)]
+            for title, found in sections(batch.accuracy):
+                lines += [
+                    "",
+                    f"## {title.capitalize()}",
+                    "",
+                    *table(HEADERS, [list(map(code, cells(s))) for s in found]),
+                ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+class Rows:
+    """A row a score."""
+
+    def outcome(self, outcome: Outcome) -> str:
+        return ""
+
+    def end(self, batch: Batch) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = [name for name in Score.__struct_fields__ if name not in ("worst", "histogram")]
+        writer.writerow([*columns, "worst_error", "worst_path", "worst_line"])
+        for score in () if batch.accuracy is UNSET else batch.accuracy.scores:
+            found: dict[str, Any] = structs.asdict(score)
+            worst = found["worst"]
+            writer.writerow([*(_cell(found[name]) for name in columns), worst.error, _cell(worst.path), worst.line])
+        return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    from compactctl.outputs.csv import cell
+
+    return cell(value)
