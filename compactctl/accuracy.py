@@ -26,7 +26,7 @@ def accuracy(session: Session, options: Options) -> list[Outcome]:
     """Return the predictions for each session of a file, and how many of its requests could not be judged, and why."""
     outcomes = []
     for transcript in session.read.transcripts:
-        made = views.outcome(session, views.size(session, transcript, options))
+        made = views.outcome(session, views.size(session, transcript, options), options)
         made.accuracy = _note(session, transcript, options)
         outcomes.append(made)
     return outcomes

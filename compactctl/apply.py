@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from compactctl import generations, store, views
 from compactctl.errors import OverTarget, SpillFailed
-from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, splices, start
+from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, interval_after, splices, start
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
@@ -84,7 +84,7 @@ def _disk(job: Job) -> int:
 
 
 def _described(job: Job, item: Planned, status: Status) -> Outcome:
-    made = views.outcome(job.session, item.sized, item.tokens_after)
+    made = views.outcome(job.session, item.sized, job.options, item.tokens_after, interval_after(job, item))
     made.status = status
     made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
     if not item.plan.spills and not item.plan.failures:

@@ -35,7 +35,7 @@ def audit(session: Session, options: Options) -> list[Outcome]:
     wanted = wanted_rules(options.audit, options.settings)
     for transcript in session.read.transcripts:
         sized = views.size(session, transcript, options)
-        made = views.outcome(session, sized)
+        made = views.outcome(session, sized, options)
         losses = loss.losses(session, transcript) if wanted.intersection(loss.RULES) else ()
         subject = Subject(session, sized, options, transcript is session.read.transcripts[0], losses)
         made.audit = AuditNote(figures(subject), tuple(loss.note(each) for each in losses))

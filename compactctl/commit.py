@@ -18,7 +18,7 @@ from compactctl.document import Document, Splice
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import SideFile
-from compactctl.job import Job, Planned, Splices, hidden_tokens, plan, replan, splices
+from compactctl.job import Job, Planned, Splices, hidden_tokens, interval_after, plan, replan, splices
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Failure, Plan
@@ -285,7 +285,7 @@ def _receipt(job: Job, kept: Kept, output_lines: int) -> Receipt:
         command=job.command,
         source=kept.header.source,
         output=msgspec.structs.replace(kept.header.output, lines=output_lines),
-        sessions=tuple(_session_note(item) for item in job.planned),
+        sessions=tuple(_session_note(job, item) for item in job.planned),
         settings=public(job.options.settings),
         place=job.options.place,
         new_session_id=job.new.session_id if job.new else None,
@@ -308,8 +308,9 @@ def _note(job: Job, file: store.Candidate | None) -> FileNote | None:
     return FileNote(file.path.name if is_beside else str(file.path), file.size_bytes, file.sha256)
 
 
-def _session_note(item: Planned) -> SessionNote:
+def _session_note(job: Job, item: Planned) -> SessionNote:
     transcript, measured = item.sized.transcript, item.sized.measured
+    after = interval_after(job, item)
     return SessionNote(
         format=transcript.format,
         session_id=transcript.session_id,
@@ -322,6 +323,8 @@ def _session_note(item: Planned) -> SessionNote:
             after=item.tokens_after,
             window=measured.window.tokens,
             threshold=measured.threshold,
+            after_low=after.low if after else None,
+            after_high=after.high if after else None,
         ),
         decisions=receipt.decisions(item.plan),
         failures=tuple(failure.error for failure in item.plan.failures),

@@ -22,6 +22,7 @@ from compactctl.options import Options
 from compactctl.outcome import FateCounts, Layer2Note
 from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
+from compactctl.profiles import Interval
 from compactctl.receipt import Fate, Receipt
 from compactctl.rewrite import beside, cut_messages, is_within, meta_messages, planned_messages, spill_edits
 from compactctl.session import Read, Session
@@ -252,6 +253,12 @@ def _tokens_after_cut(job: Job, sized: views.Sized, done: Summarised, spills: Co
 def hidden_tokens(sized: views.Sized) -> int:
     """Return the tokens that no message shows; 0 where the figure before has none in it either."""
     return overhead(sized.transcript, sized.estimator) if sized.measured.anchored else 0
+
+
+def interval_after(job: Job, item: Planned) -> Interval | None:
+    """Return between which figures the tokens after are, where the errors of the estimator are known."""
+    hidden = hidden_tokens(item.sized) if item.cut else None
+    return views.interval_after(item.sized, job.options, item.tokens_after, hidden)
 
 
 def _receipts(job: Job) -> tuple[Receipt, ...]:

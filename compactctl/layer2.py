@@ -352,7 +352,13 @@ def _earlier(job: Job) -> Receipt | None:
 
 
 def _already(job: Job, item: Planned, noted: SessionNote) -> Outcome:
-    made = views.outcome(job.session, item.sized, None if job.is_in_place else noted.tokens.after)
+    made = views.outcome(
+        job.session,
+        item.sized,
+        job.options,
+        None if job.is_in_place else noted.tokens.after,
+        noted.tokens.interval,
+    )
     made.status = "unchanged"
     if noted.layer2 is not None:
         made.layer2 = msgspec.structs.replace(noted.layer2, ran=False, reason="already_done", usage=None, price=None)
@@ -416,7 +422,7 @@ _REASONS: dict[type[CompactctlError], tuple[Status, str]] = {
 
 def _not_made(job: Job, position: int, error: CompactctlError) -> Outcome:
     """Return what is said of a session for which nothing was written, and why."""
-    made = views.outcome(job.session, job.planned[position].sized)
+    made = views.outcome(job.session, job.planned[position].sized, job.options)
     made.status, reason = _REASONS.get(type(error), ("failed", "provider_failed"))
     made.error = Problem(error.code, redact(str(error)).text)
     made.exit_code = error.exit_code

@@ -56,6 +56,12 @@ class Tokens(Struct, frozen=True):
     threshold: int
     anchor_line: int | None = None
     anchor_tokens: int | None = None
+    before_low: int | None = None
+    before_high: int | None = None
+    after_low: int | None = None
+    after_high: int | None = None
+    """Between which figures 90 of 100 such contexts are, by the errors that the profile knows of its model's family;
+    null where that is unknown."""
 
 
 class SpillNote(Struct, frozen=True):

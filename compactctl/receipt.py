@@ -12,6 +12,7 @@ from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Plan, SpillReason
 from compactctl.policy import KEPT_FOR_ITS_PREVIEW, KEPT_UNDER_LIMITS, Decided, DecisionKey
+from compactctl.profiles import Interval
 from compactctl.settings import Layer1, Settings
 
 SCHEMA = "compactctl.receipt/1"
@@ -50,6 +51,16 @@ class TokensNote(Struct, frozen=True):
     after: int
     window: int
     threshold: int
+    after_low: int | None = None
+    after_high: int | None = None
+    """The p5 and p95 of `after`, where the errors of the estimator are known for the model."""
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the two as one."""
+        if self.after_low is None or self.after_high is None:
+            return None
+        return Interval(self.after_low, self.after_high)
 
 
 class Fate(Struct, frozen=True):

@@ -220,7 +220,7 @@ def _inspect_one(item: Input, options: Options) -> list[Outcome]:
         outcomes = []
         for transcript in session.read.transcripts:
             sized = views.size(session, transcript, options)
-            made = views.outcome(session, sized)
+            made = views.outcome(session, sized, options)
             made.details = views.details(session, sized, options)
             outcomes.append(made)
         return outcomes
@@ -253,7 +253,7 @@ def _estimate_one(item: Input, options: Options) -> list[Outcome]:
         outcomes = []
         for transcript in session.read.transcripts:
             sized = views.size(session, transcript, options)
-            made = views.outcome(session, sized)
+            made = views.outcome(session, sized, options)
             views.add_estimates(made, session, sized, options)
             made.findings = views.with_reason_for_no_usage(made.findings, sized, options.anchored)
             outcomes.append(made)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from compactctl import estimators, windows
+from compactctl import estimators, profiles, windows
 from compactctl.errors import NoEstimator
 from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
@@ -36,6 +36,7 @@ from compactctl.outcome import (
 )
 from compactctl.plan import Plan, Spill
 from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
+from compactctl.profiles import Interval, Spread
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
 from compactctl.turns import Pairs, pairs
@@ -87,10 +88,50 @@ WHAT_NO_FILE_SHOWS = (
 )
 
 
-def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> Outcome:
-    """Return what every command says of a session it has read."""
+def interval(sized: Sized, options: Options) -> Interval | None:
+    """Return between which figures the context is, by the errors that are known of the estimator on its model."""
+    spread = _spread(sized, options)
+    if spread is None:
+        return None
+    anchor = sized.measured.anchor
+    known = 0 if anchor is None else anchor.total_tokens if anchor.is_output_known else anchor.input_tokens
+    return profiles.interval(known, sized.measured.tokens - known, spread)
+
+
+def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tokens: int | None) -> Interval | None:
+    """Return the same once a plan is carried out.
+
+    `hidden_tokens` is what no message shows, where the context was cut and is estimated anew; None where spills came
+    off the figure before.
+    """
+    spread, before = _spread(sized, options), interval(sized, options)
+    if spread is None or before is None:
+        return None
+    if hidden_tokens is not None:
+        return profiles.interval(hidden_tokens, tokens_after - hidden_tokens, spread)
+    gone = profiles.interval(0, sized.measured.tokens - tokens_after, spread)
+    return Interval(max(0, before.low - gone.high), max(0, before.high - gone.low))
+
+
+def _spread(sized: Sized, options: Options) -> Spread | None:
+    profile = profiles.of(options.settings.estimator.profile)
+    family = profiles.known(profile, options.model or sized.transcript.model)
+    return None if family is None else family.spreads.get(sized.estimator.name.partition(":")[0])
+
+
+def outcome(
+    session: Session,
+    sized: Sized,
+    options: Options,
+    tokens_after: int | None = None,
+    after: Interval | None = None,
+) -> Outcome:
+    """Return what every command says of a session it has read; `after` is the interval of the tokens after it."""
     transcript, measured = sized.transcript, sized.measured
     anchor = measured.anchor
+    before = interval(sized, options)
+    if tokens_after is None or tokens_after == measured.tokens:
+        after = before
     made = Outcome(
         path=session.path,
         format=transcript.format,
@@ -114,6 +155,10 @@ def outcome(session: Session, sized: Sized, tokens_after: int | None = None) -> 
             threshold=measured.threshold,
             anchor_line=anchor.line if anchor else None,
             anchor_tokens=anchor.total_tokens if anchor else None,
+            before_low=before.low if before else None,
+            before_high=before.high if before else None,
+            after_low=after.low if after else None,
+            after_high=after.high if after else None,
         ),
         findings=notes((*session.read.findings_of(transcript), *measured.findings)),
     )

@@ -180,6 +180,7 @@ def _context(outcome: Outcome) -> Page:
             [
                 f"{tokens.before:,} of {tokens.window:,} tokens ({share})",
                 words.anchor(tokens),
+                *filter(None, [words.between(tokens.before_low, tokens.before_high)]),
                 words.window(tokens),
             ],
         )
@@ -223,7 +224,9 @@ def _context_change(outcome: Outcome) -> str:
     tokens = outcome.tokens
     shares = [words.percent(figure, tokens.window) for figure in (tokens.before, tokens.after)]
     share = shares[0] if tokens.before == tokens.after else " -> ".join(shares)
-    return f"{words.change(tokens.before, tokens.after)} of {tokens.window:,} tokens ({share})"
+    between = words.between(tokens.after_low, tokens.after_high)
+    after = f"; after: {between}" if between and tokens.before != tokens.after else ""
+    return f"{words.change(tokens.before, tokens.after)} of {tokens.window:,} tokens ({share}){after}"
 
 
 def _undo(outcome: Outcome) -> Page:

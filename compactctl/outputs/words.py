@@ -110,6 +110,11 @@ def _by(tokens: Tokens) -> str:
     return clipped(tokens.estimator, 40)
 
 
+def between(low: int | None, high: int | None) -> str:
+    """Return an interval in words; "" where there is none, or it is one figure."""
+    return "" if low is None or high is None or low == high else f"{low:,} to {high:,} (p5 to p95)"
+
+
 def window(tokens: Tokens) -> str:
     """Return where the window comes from, and when a summary is due."""
     source = WINDOW_WORDS.get(tokens.window_source, f"window: {clipped(tokens.window_source, 40)}")
