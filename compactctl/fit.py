@@ -16,7 +16,7 @@ from compactctl import profiles
 from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
-from compactctl.estimators.heuristic import tokens_beside
+from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.judge import Judgeable, has_media, session_hash
 from compactctl.model import Message, Transcript
@@ -49,13 +49,14 @@ def observed(found: Judgeable, transcript: Transcript, document: Document, setti
             continue
         model = step.usage.model or transcript.model or "unknown"
         family = profiles.match(profile, model, transcript.format).family
+        rule = media_rule(settings, model)
         yield Observed(
             session_hash(transcript.session_id),
             family.name,
             model,
             step.new_bytes,
             step.actual,
-            float(sum(map(tokens_beside, new))),
+            float(sum(tokens_beside(message, rule) for message in new)),
             _parts(new, document, family),
         )
 

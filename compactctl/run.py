@@ -135,13 +135,7 @@ def audit(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     return batch
 
 
-def accuracy(
-    paths: Sequence[str],
-    options: Options,
-    jobs: int = 1,
-    progress: Progress = _quiet,
-    on_outcome: OnOutcome | None = None,
-) -> Batch:
+def accuracy(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     """Return how far estimators are off against recorded usage; with a gate that is not passed, exit code 1."""
     from compactctl import scoring  # the other commands do without its cost
 
@@ -155,9 +149,9 @@ def accuracy(
 
     def take(made: Outcome) -> None:
         taken.take(made)
-        (on_outcome or kept.append)(made)
+        (how.on_outcome or kept.append)(made)
 
-    batch = _batch("accuracy", found, _accuracy_one, options, jobs, progress, take)
+    batch = _batch("accuracy", found, _accuracy_one, options, msgspec.structs.replace(how, on_outcome=take))
     batch.outcomes += kept
     batch.accuracy = taken.end()
     broken = list(scoring.broken(batch.accuracy, options))

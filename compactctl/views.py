@@ -14,7 +14,7 @@ from compactctl.errors import NoEstimator
 from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
-from compactctl.measure import Measure, after_layer1, measure
+from compactctl.measure import Measure, after_layer1, measure, overhead
 from compactctl.model import Message, Transcript
 from compactctl.options import Options
 from compactctl.outcome import (
@@ -102,15 +102,22 @@ def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tok
     """Return the same once a plan is carried out.
 
     `hidden_tokens` is what no message shows, where the context was cut and is estimated anew; None where spills came
-    off the figure before.
+    off the figure before. Then there are two ways to it, what is taken off and what stays, and both hold.
     """
     spread, before = _spread(sized, options), interval(sized, options)
     if spread is None or before is None:
         return None
     if hidden_tokens is not None:
         return profiles.interval(hidden_tokens, tokens_after - hidden_tokens, spread)
-    gone = profiles.interval(0, sized.measured.tokens - tokens_after, spread)
-    return Interval(max(0, before.low - gone.high), max(0, before.high - gone.low))
+    gone = sized.measured.tokens - tokens_after
+    without = profiles.interval(0, gone, spread)
+    spilled = Interval(max(0, before.low - without.high), max(0, before.high - without.low))
+    if sized.measured.anchor is None:
+        return spilled
+    known = overhead(sized.transcript, sized.estimator)
+    anew = profiles.interval(known, sized.estimator.tokens(sized.transcript.messages) - gone, spread)
+    both = Interval(max(spilled.low, anew.low), min(spilled.high, anew.high))
+    return both if known and both.low <= both.high else spilled
 
 
 def _spread(sized: Sized, options: Options) -> Spread | None:

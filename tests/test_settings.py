@@ -143,6 +143,7 @@ def test_what_is_no_limit():
         "estimator.media_as_text",
         "estimator.encoding_file",
         "estimator.encoding_pattern",
+        "estimator.profile",
         "hooks.pre_compact",
         "hooks.post_compact",
     ]

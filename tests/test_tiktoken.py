@@ -355,7 +355,7 @@ def test_an_estimator_that_lacks_something_gives_no_figure_and_says_why(write_se
 @pytest.mark.parametrize(
     "names, every",
     [
-        (["all"], ("heuristic", "tiktoken:o200k_base", "tiktoken:cl100k_base")),
+        (["all"], ("heuristic", "tiktoken:o200k_base", "tiktoken:cl100k_base", "calibrated")),
         (["tiktoken", "heuristic", "tiktoken"], ("tiktoken", "heuristic")),
     ],
 )

@@ -14,9 +14,10 @@ from compactctl.document import Document, Place
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
 from compactctl.estimators.encodings import Tokenizer
-from compactctl.estimators.heuristic import tokens_beside
+from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.estimators.interface import Subject
 from compactctl.framing import OPAQUE, framed, said
+from compactctl.media import Rule
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
 from compactctl.profiles import WEIGHT_ONE, Family, Match, Profile
 from compactctl.settings import Settings
@@ -82,13 +83,14 @@ _SCALES: dict[bytes, Scale] = {}
 class Calibrated:
     """The estimator with one family of a profile, bound to one document."""
 
-    def __init__(self, match: Match, document: Document, bytes_per_token: float) -> None:
+    def __init__(self, match: Match, document: Document, bytes_per_token: float, rule: Rule) -> None:
         family = match.family
         key = msgspec.json.encode((family.encoding, family.weights, family.scales))
         if key not in _SCALES:
             _SCALES[key] = Scale(encodings.bundled(family.encoding), family)
         self.family = family
         self._match = match
+        self._rule = rule
         self._scale = _SCALES[key]
         own = msgspec.structs.asdict(family.frames)
         self._frames: dict[str, float] = {OPAQUE + kind: tokens for kind, tokens in own.pop("opaque").items()} | own
@@ -118,12 +120,12 @@ class Calibrated:
         follows_result = False
         for message in messages:
             frame = self._frame(message, follows_result)
-            yield frame + sum(map(self._part, message.parts)) + tokens_beside(message)
+            yield frame + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
             follows_result = message.result is not None
 
     def of(self, document: Document) -> "Calibrated":
         """Return the estimator for another document."""
-        return Calibrated(self._match, document, self._bytes_per_token)
+        return Calibrated(self._match, document, self._bytes_per_token, self._rule)
 
     def _frame(self, message: Message, follows_result: bool) -> float:
         return sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
@@ -159,7 +161,8 @@ def make(settings: Settings, subject: Subject, family: str) -> Calibrated:
     """
     profile = profiles.of(settings.estimator.profile)
     found = Match(_named(profile, family)) if family else profiles.match(profile, subject.model, subject.format)
-    return Calibrated(found, subject.document, float(settings.estimator.bytes_per_token))
+    ratio = float(settings.estimator.bytes_per_token)
+    return Calibrated(found, subject.document, ratio, media_rule(settings, subject.model))
 
 
 def check(settings: Settings, family: str) -> None:

@@ -37,7 +37,7 @@ class Heuristic(Struct, frozen=True):
     def each(self, messages: Iterable[Message]) -> Iterator[float]:
         """Yield the tokens of each message, not rounded."""
         for message in messages:
-            yield message_bytes(message) / self.bytes_per_token + tokens_beside(message)
+            yield message_bytes(message) / self.bytes_per_token + tokens_beside(message, self.rule)
 
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""

@@ -13,7 +13,7 @@ from compactctl import __version__
 from compactctl.outcome import Batch, Outcome, ScoresNote
 from compactctl.outputs import View, words
 from compactctl.outputs.pages import table
-from compactctl.outputs.safe import visible
+from compactctl.outputs.safe import clipped, visible
 from compactctl.predictions import ALL, Score
 
 WAYS = {
@@ -27,6 +27,10 @@ WAYS = {
 """Every way of predicting, in words."""
 
 HEADERS = ("model", "content", "estimator", "n", "sessions", "bias", "median", "p5-p95 of it", "p90", "p95", "worst")
+
+
+WORST_CHARACTERS = 24
+"""Of the name of the file in which an estimator was furthest off; other outputs have all of the path."""
 
 
 def head(batch: Batch, note: ScoresNote) -> Iterator[str]:
@@ -63,7 +67,7 @@ def cells(score: Score) -> list[str]:
         f"{score.median_low:.2%}-{score.median_high:.2%}",
         f"{score.p90:.2%}",
         f"{score.p95:.2%}",
-        f"{score.worst.error:+.1%} {PurePath(score.worst.path).name}:{score.worst.line}",
+        f"{score.worst.error:+.1%} {clipped(PurePath(score.worst.path).name, WORST_CHARACTERS)}:{score.worst.line}",
     ]
 
 
@@ -111,19 +115,19 @@ class Page:
         return ""
 
     def end(self, batch: Batch) -> str:
-        from compactctl.outputs.markdown import code, table
+        from compactctl.outputs import markdown
 
         lines = ["# compactctl accuracy", ""]
         if batch.accuracy is UNSET:
-            lines.append(words.summary(batch, code))
+            lines.append(words.summary(batch, markdown.code))
         else:
-            lines += [f"- {code(line)}" for line in head(batch, batch.accuracy)]
+            lines += [f"- {markdown.code(line)}" for line in head(batch, batch.accuracy)]
             for title, found in sections(batch.accuracy):
                 lines += [
                     "",
                     f"## {title.capitalize()}",
                     "",
-                    *table(HEADERS, [list(map(code, cells(s))) for s in found]),
+                    *markdown.table(HEADERS, [list(map(markdown.code, cells(s))) for s in found]),
                 ]
         return "".join(f"{line}\n" for line in lines)
 
