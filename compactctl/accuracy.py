@@ -35,23 +35,23 @@ def accuracy(session: Session, options: Options) -> list[Outcome]:
 def _note(session: Session, transcript: Transcript, options: Options) -> AccuracyNote:
     rows: list[Row] = []
     steps: list[Observed] = []
-    excluded: dict[int, str] = {}
-    done: set[int] = set()
+    excluded: dict[Usage, str] = {}
+    done: set[Usage] = set()
     for known, document in _contexts(session, transcript):
         found = judgeable(known, options.settings, session.stale_until_line)
         _drop(found, done)
-        done |= {step.usage.line for step in found.steps.values()}
+        done |= {step.usage for step in found.steps.values()}
         excluded |= found.excluded
         rows += _rows(found, known, document, session, options)
         if options.scoring.fit is not None:
             steps += observed(found, known, document, options.settings)
     rows += _after_compaction(session, transcript, options)
-    reasons = Counter(excluded.get(usage.line, "outside the context") for usage in _others(transcript, done))
+    reasons = Counter(excluded.get(usage, "outside the context") for usage in _others(transcript, done))
     return AccuracyNote(len(transcript.requests), len(done), dict(reasons), tuple(rows), tuple(steps))
 
 
-def _others(transcript: Transcript, done: set[int]) -> Iterator[Usage]:
-    return (usage for usage in transcript.requests if usage.line not in done)
+def _others(transcript: Transcript, done: set[Usage]) -> Iterator[Usage]:
+    return (usage for usage in transcript.requests if usage not in done)
 
 
 def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transcript, Document]]:
@@ -68,9 +68,9 @@ def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transc
                 yield earlier, before
 
 
-def _drop(found: Judgeable, done: set[int]) -> None:
+def _drop(found: Judgeable, done: set[Usage]) -> None:
     """Take out what was judged in a later context: a request that two contexts share counts once."""
-    for index in [index for index, step in found.steps.items() if step.usage.line in done]:
+    for index in [index for index, step in found.steps.items() if step.usage in done]:
         del found.steps[index]
 
 

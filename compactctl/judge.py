@@ -117,8 +117,8 @@ class Judgeable(Struct):
 
     indexes: list[int]
     steps: dict[int, Step]
-    excluded: dict[int, Reason]
-    """The other requests of the context by line, each with the reason."""
+    excluded: dict[Usage, Reason]
+    """The other requests of the context, each with the reason."""
 
     def start(self, position: int, count: int, transcript: Transcript) -> Start | None:
         """Return where a prediction starts from `count` requests before this one.
@@ -159,15 +159,15 @@ def judgeable(transcript: Transcript, settings: Settings, stale_until_line: int 
         if usage is None:
             continue
         if usage.line <= stale_until_line:
-            found.excluded[usage.line] = "rewritten by compactctl"
+            found.excluded[usage] = "rewritten by compactctl"
         elif index < transcript.anchor_floor or index in refused or usage.input_tokens <= 0:
-            found.excluded[usage.line] = "no anchor"
+            found.excluded[usage] = "no anchor"
         else:
             step = _step(found.indexes, index, messages)
             if isinstance(step, Step):
                 found.steps[index] = step
             else:
-                found.excluded[usage.line] = step
+                found.excluded[usage] = step
             found.indexes.append(index)
     return found
 

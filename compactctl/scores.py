@@ -35,7 +35,7 @@ class Collected:
         for row in rows:
             key = (row.request_id or "", row.estimator, row.way)
             if row.request_id and key in self._seen:
-                repeated.add(row.line)
+                repeated.add(row.request_id)
                 continue
             self._seen.add(key)
             self.paths[row.session] = path
@@ -46,7 +46,7 @@ class Collected:
     @property
     def judged(self) -> int:
         """Return how many requests were judged."""
-        return len({(row.session, row.line) for row in self.rows})
+        return len({(row.session, row.line, row.request_id) for row in self.rows})
 
 
 def scores(collected: Collected, seed: int) -> list[Score]:

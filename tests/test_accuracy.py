@@ -1,0 +1,414 @@
+"""Estimators against recorded usage: what is judged, what is not and why, and what comes of the errors."""
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactctl import estimators, fit, profiles, run, scoring
+from compactctl.content import content
+from compactctl.errors import UsageError
+from compactctl.estimators import Subject
+from compactctl.formats.claude_code import FORMAT
+from compactctl.judge import judgeable, judged, kind_of
+from compactctl.options import Options, Scoring
+from compactctl.outcome import ScoresNote
+from compactctl.predictions import ALL, Observed, Row, Score, Worst
+from compactctl.profiles import Family, Frames, Interval, Profile, Spread
+from compactctl.scores import Collected, median_interval, quantile, scores
+from compactctl.settings import Settings, with_changes
+from tests.builders.claude import Session, call, result, thinking, usage
+
+TEXT = "The quick brown fox jumps over the lazy dog. " * 120
+
+
+def grown(*steps, overhead=20_000, factor=1.0, **fields):
+    """Return a session whose provider counts `overhead`, and `factor` times what the heuristic says of what is new."""
+    s = Session()
+    total = overhead
+    for index, size in enumerate(steps):
+        s.user(TEXT[:size])
+        total += math.ceil(factor * (size + 4) / 3.5)
+        s.assistant("Done.", usage=usage(total, out=4), id=f"msg_{index}", requestId=f"req_{index}", **fields)
+        total += 4
+    return s
+
+
+def predictions(session, name="heuristic", settings=Settings()):
+    document = session.document()
+    [transcript] = FORMAT.read(document)
+    found = judgeable(transcript, settings)
+    estimator = estimators.get(name, settings, Subject(document, transcript.model, transcript.format))
+    kinds = {i: kind_of(transcript.messages[step.first : step.end], document) for i, step in found.steps.items()}
+    return found, list(judged(found, transcript, estimator, kinds, transcript.model))
+
+
+# what is judged ------------------------------------------------------------------------------------
+
+
+def test_an_estimator_that_is_right_has_no_error_in_any_way():
+    _, found = predictions(grown(*[5_000] * 22))
+    assert Counter(each.way for each in found) == {"next": 21, "new": 21, "whole": 21, "ahead-5": 17, "ahead-20": 2}
+    assert max(abs(each.predicted - each.actual) for each in found if each.way != "whole") < 30
+
+
+def test_what_is_new_shows_the_factor_that_the_whole_hides():
+    _, found = predictions(grown(*[5_000] * 3, factor=2.0))
+    errors = {each.way: round((each.predicted - each.actual) / each.actual, 2) for each in found}
+    assert errors["new"] == -0.5
+    assert -0.1 < errors["next"] < 0
+
+
+def test_every_request_is_judged_or_has_a_reason():
+    s = grown(500, 500)
+    s.user("More.")
+    s.assistant("Done.", usage=usage(900, out=4), id="fallen")  # below the one before: something was cleared
+    s.user("More.")
+    s.assistant("Done.", usage=usage(2_000, out=4), id="other", model="claude-opus-4-6")
+    s.user("More.")
+    s.assistant(thinking(""), call("c1"), usage=usage(3_000, out=2), id="hidden", model="claude-opus-4-6")
+    s.user(result("c1", TEXT))
+    s.assistant("Done.", usage=usage(5_000, out=4), id="after", model="claude-opus-4-6")
+    found, _ = predictions(s)
+    reasons = {line: reason for line, reason in found.excluded.items()}
+    assert list(reasons.values()) == ["first request", "the context fell", "another model"]
+    assert len(found.steps) + len(found.excluded) == 6
+
+
+def test_an_answer_without_its_output_is_estimated_and_one_that_hides_its_thoughts_is_not_judged():
+    s = grown(500)
+    s.user("More.")
+    s.assistant(thinking(""), call("c1", command="x" * 400), usage=usage(21_000, out=2), id="hidden")
+    s.user(result("c1", TEXT))
+    s.assistant("Done.", usage=usage(23_000, out=4), id="last")
+    found, _ = predictions(s)
+    assert list(found.excluded.values()) == ["first request", "no output recorded"]
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("I looked at the tests and they all seem to pass. Shall I go on?", "prose"),
+        ("def add(a, b):\n    return (a + b)\n\nclass Sum:\n    def __init__(self):\n        self.x = {}\n", "code"),
+        ('{"name": "x", "size": 3, "items": [{"id": 1, "ok": true}, {"id": 2, "ok": false}]}', "json"),
+        ("2026-01-01 10:00:00 INFO started\n2026-01-01 10:00:01 WARN slow\n", "logs"),
+        ("夜間のインポートが値を二度書き込みます。原因を調べてください。", "cjk"),
+        ("Ночной импорт записывает значения дважды. Найди причину.", "other-script"),
+        ("iVBORw0KGgo" * 40, "base64"),
+    ],
+)
+def test_what_a_text_is(text, kind):
+    assert content(text) == kind
+
+
+# calibrated ----------------------------------------------------------------------------------------
+
+
+def tokens(text, family):
+    return estimators.get(f"calibrated:{family}", Settings(), Subject(Session().document())).tokens(
+        [msgspec.structs.replace(MESSAGE, parts=(msgspec.structs.replace(MADE, made=text, size_bytes=len(text)),))]
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _messages():
+    global MESSAGE, MADE
+    from compactctl.document import Place
+    from compactctl.model import Message, Text
+
+    MADE = Text(Place(0), 0, "")
+    MESSAGE = Message("assistant", (MADE,), (), 0)
+
+
+@pytest.mark.parametrize(
+    "family, model",
+    [
+        ("claude-3", "claude-opus-4-5-20251101"),
+        ("claude-3", "claude-3-5-sonnet-20241022"),
+        ("claude-3", "claude-sonnet-4-20250514"),
+        ("claude-3", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("claude-4.8", "claude-opus-4-8"),
+        ("claude-4.8", "claude-sonnet-5"),
+        ("claude-4.8", "claude-fable-5"),
+        ("openai", "gpt-5.5"),
+        ("openai", "openai/o3"),
+    ],
+)
+def test_a_model_has_its_family(family, model):
+    assert profiles.match(profiles.shipped(), model, None) == profiles.Match(
+        next(f for f in profiles.shipped().families if f.name == family)
+    )
+
+
+@pytest.mark.parametrize(
+    "model, format_name, family",
+    [("gemini-3-pro", "chat", "openai"), (None, "claude-code", "claude-4.8"), (None, "codex", "openai")],
+)
+def test_a_model_that_no_family_knows_is_taken_for_the_nearest_and_that_is_said(model, format_name, family):
+    found = profiles.match(profiles.shipped(), model, format_name)
+    assert (found.family.name, bool(found.assumed)) == (family, True)
+
+
+def test_openais_texts_count_as_tiktoken_counts_them_and_claudes_newer_tokenizer_makes_more_of_them():
+    from compactctl.estimators.encodings import bundled
+
+    exact = bundled("o200k_base").count(TEXT)
+    assert tokens(TEXT, "openai") == exact
+    assert exact < tokens(TEXT, "claude-3") < tokens(TEXT, "claude-4.8") < 2 * exact
+
+
+def test_arguments_count_for_claude_by_name_and_value():
+    s = Session()
+    s.user("Go.")
+    s.assistant(call("c1", command="ls", description="List"))
+    document = s.document()
+    [transcript] = FORMAT.read(document)
+    plain = Frames(call=10, argument=100)
+    family = Family(name="f", models=".", values_alone=True, frames=plain)
+    from compactctl.estimators.calibrated import Calibrated
+    from compactctl.estimators.encodings import bundled
+    from compactctl.media import rule
+
+    estimator = Calibrated(profiles.Match(family), document, 3.5, rule(None))
+    texts = ["Bash", "command", "ls", "description", "List"]
+    assert list(estimator.each(transcript.messages))[-1] == 10 + 2 * 100 + sum(map(bundled("o200k_base").count, texts))
+
+
+@given(st.lists(st.text(max_size=200), max_size=6))
+def test_a_further_text_never_makes_it_less(texts):
+    for family in ("claude-3", "claude-4.8", "openai"):
+        sums = [sum(tokens(text, family) for text in texts[:count]) for count in range(len(texts) + 1)]
+        assert sums == sorted(sums)
+
+
+def test_weights_are_for_every_token_of_the_encoding():
+    from compactctl.estimators import encodings
+
+    for family in profiles.shipped().families:
+        found = profiles.weights(family)
+        assert found is None or len(found) == sum(1 for _ in encodings.tokens(family.encoding))
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (b"{", "not a profile"),
+        (b'{"schema": "compactctl.profile/9", "name": "x", "families": []}', "not a profile of schema"),
+        (b'{"schema": "compactctl.profile/1", "name": "x", "families": [{"name": "a", "models": "("}]}', "models"),
+        (
+            b'{"schema": "compactctl.profile/1", "name": "x", "families": '
+            b'[{"name": "a", "models": "a", "frames": {"call": -1}}]}',
+            "below 0",
+        ),
+    ],
+)
+def test_what_is_no_profile_is_said(tmp_path, text, said):
+    path = tmp_path / "p.json"
+    path.write_bytes(text)
+    with pytest.raises(UsageError, match=said):
+        profiles.read(str(path))
+
+
+# intervals -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "known, estimated, spread, interval",
+    [
+        (1_000, 0, Spread(-0.5, 0.5, 0, 0, 9), Interval(1_000, 1_000)),
+        (1_000, 300, Spread(-0.5, 0.5, 0, 0, 9), Interval(1_200, 1_600)),
+        (0, 100, Spread(0.0, 0.0, -40, 10, 9), Interval(90, 140)),
+        (0, 100, Spread(-0.75, 0.0, 0, 0, 9), Interval(100, 400)),
+        (0, 1, Spread(0.0, 0.0, 0, 900, 9), Interval(0, 1)),
+    ],
+)
+def test_an_interval_holds_what_estimates_were_off_by(known, estimated, spread, interval):
+    assert profiles.interval(known, estimated, spread) == interval
+
+
+def test_a_context_is_told_with_its_interval(tmp_path):
+    path = tmp_path / "s.jsonl"
+    s = grown(500)
+    s.user(TEXT)
+    path.write_bytes(s.bytes())
+    found = run.inspect([str(path)], Options()).outcomes[0].tokens
+    assert found.before_low < found.before < found.before_high
+
+
+# scores --------------------------------------------------------------------------------------------
+
+
+def row(predicted, actual=100, session="s", request_id=None, way="new", line=1, estimator="e"):
+    return Row(session, line, request_id, "m", "a", estimator, way, "code", 5_000, 9_000, predicted, actual)
+
+
+@pytest.mark.parametrize("share, expected", [(0, 1), (0.5, 2.5), (0.9, 3.7), (1, 4)])
+def test_quantiles_are_interpolated(share, expected):
+    assert quantile([1.0, 2.0, 3.0, 4.0], share) == pytest.approx(expected)
+
+
+def test_a_score_has_the_bias_the_quantiles_and_the_worst_case_with_its_place():
+    collected = Collected()
+    collected.add("/x.jsonl", [row(p, line=i) for i, p in enumerate((90, 100, 110, 150))], {"no anchor": 2}, 6)
+    whole, code = scores(collected, 0)
+    assert (whole.kind, code.kind, whole.n, whole.sessions) == (ALL, "code", 4, 1)
+    assert (whole.bias, whole.median, whole.p90) == pytest.approx((0.05, 0.1, 0.38))
+    assert whole.worst == Worst(0.5, "/x.jsonl", 3)
+    assert sum(whole.histogram) == 4
+
+
+def test_a_request_that_stands_in_several_files_counts_once():
+    collected = Collected()
+    collected.add("/a", [row(90, request_id="r"), row(95, request_id="r", way="next")], {}, 1)
+    collected.add("/b", [row(90, session="t", request_id="r"), row(91, session="t", request_id="q", line=2)], {}, 2)
+    assert ([r.request_id for r in collected.rows], dict(collected.excluded)) == (
+        ["r", "r", "q"],
+        {"counted elsewhere": 1},
+    )
+
+
+def test_the_interval_of_the_median_is_over_sessions_and_the_same_for_a_seed():
+    groups = [[0.1] * 50, [0.2], [0.3]]
+    assert median_interval(groups, 1) == median_interval(groups, 1)
+    assert median_interval([[0.1], [0.1]], 1) == (0.1, 0.1)
+    low, high = median_interval(groups, 1)
+    assert low < high
+
+
+def test_the_balance_of_a_batch_holds_and_no_path_is_in_a_row(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes(grown(*[5_000] * 3).bytes())
+    rows = tmp_path / "rows.csv"
+    batch = run.accuracy([str(tmp_path)], Options(scoring=Scoring(rows=str(rows))))
+    note = batch.accuracy
+    assert note.judged + sum(note.excluded.values()) == note.requests == 6
+    assert note.excluded == {"counted elsewhere": 2, "first request": 2}
+    written = list(csv.DictReader(io.StringIO(rows.read_text())))
+    assert {each["way"] for each in written} == {"new", "next", "whole"}
+    assert str(tmp_path) not in rows.read_text()
+    assert all(float(each["error"]) == pytest.approx(_error(each), abs=1e-5) for each in written)
+
+
+def _error(each):
+    return (float(each["predicted"]) - float(each["actual"])) / float(each["actual"])
+
+
+def test_the_requests_of_contexts_before_a_compaction_are_judged_as_well(tmp_path):
+    s = grown(*[5_000] * 3)
+    s.boundary()
+    s.summary()
+    s.user("Go on.")
+    s.assistant("Done.", usage=usage(9_000, out=4), id="new")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(s.bytes())
+    note = run.accuracy([str(path)], Options()).accuracy
+    assert (note.judged, note.excluded) == (2, {"first request": 2})
+
+
+# gates and fits --------------------------------------------------------------------------------------
+
+
+def score(**changes):
+    base = Score("e", "m", "new", ALL, 20, 3, 0.01, 0.02, 0.01, 0.03, 0.06, 0.07, Worst(0.2, "/x", 1), ())
+    return msgspec.structs.replace(base, **changes)
+
+
+def note(*found):
+    return ScoresNote("t", "p", 0, 20, 20, {}, found)
+
+
+@pytest.mark.parametrize("p90, limit, count", [(0.06, 6.0, 0), (0.061, 6.0, 1), (0.2, None, 0)])
+def test_a_p90_above_the_limit_fails(p90, limit, count):
+    options = Options(scoring=Scoring(max_p90_percent=limit))
+    assert len(list(scoring.broken(note(score(p90=p90)), options))) == count
+
+
+@pytest.mark.parametrize(
+    "changes, count",
+    [
+        ({}, 0),
+        ({"bias": -0.2}, 1),
+        ({"median": 0.2, "bias": 0.2}, 2),
+        ({"median": 0.022}, 0),
+        ({"bias": 0.2, "n": 5}, 0),
+    ],
+)
+def test_an_estimator_that_has_drifted_fails(tmp_path, changes, count):
+    earlier = tmp_path / "earlier.json"
+    earlier.write_bytes(msgspec.json.encode({"totals": {"accuracy": note(score())}}))
+    options = Options(scoring=Scoring(compare=str(earlier)))
+    assert len(list(scoring.broken(note(score(**changes)), options))) == count
+
+
+def steps(scale, frame, sessions=5, each=20):
+    """Return steps of a family whose texts cost `scale` and whose results have a frame."""
+    found = []
+    for session in range(sessions):
+        for index in range(each):
+            size = 200 + 37 * ((session * each + index) % 23)
+            signs = 40 + 29 * (index % 7)
+            parts = {"words": float(size), "signs": float(signs), "result": 1.0}
+            actual = round(scale * (size + signs) + frame)
+            found.append(Observed(f"s{session}", "claude-3", "claude-opus-4-5", 5_000, actual, 0.0, parts))
+    return found
+
+
+def test_a_fit_finds_scales_and_frames_and_says_what_it_is_off_by_on_sessions_it_did_not_see():
+    made = fit.fit(steps(1.3, 50), profiles.shipped(), "mine")
+    family = made.families[0]
+    assert (family.scales["words"], family.scales["signs"], family.frames.result) == pytest.approx(
+        (1.3, 1.3, 50), rel=0.1
+    )
+    [held_out] = family.held_out
+    assert (held_out.by, held_out.n) == ("session", 100)
+    assert held_out.p90 < 0.01
+    assert family.spreads["calibrated"].steps == 100
+    assert made.families[1:] == profiles.shipped().families[1:]
+
+
+def test_one_request_that_held_what_no_file_shows_does_not_rule_a_fit():
+    found = steps(1.3, 50)
+    odd = msgspec.structs.replace(found[0], actual=found[0].actual + 100_000)
+    assert fit.fit([odd, *found[1:]], profiles.shipped(), "x").families[0].scales["words"] == pytest.approx(
+        1.3, rel=0.1
+    )
+
+
+def test_too_little_to_fit_on_is_said():
+    with pytest.raises(UsageError, match="too little to fit on"):
+        fit.fit(steps(1.0, 0, sessions=2), profiles.shipped(), "x")
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), min_size=3, max_size=3), min_size=3, max_size=3))
+def test_the_solution_of_a_system_solves_it(rows):
+    matrix = [[float(sum(a * b for a, b in zip(x, y, strict=True))) for y in rows] for x in rows]
+    for index in range(3):
+        matrix[index][index] += 1.0
+    right = [1.0, 2.0, 3.0]
+    found = fit.solved(matrix, right)
+    assert [sum(a * x for a, x in zip(line, found, strict=True)) for line in matrix] == pytest.approx(right, abs=1e-6)
+
+
+def test_a_fitted_profile_is_one_that_can_be_counted_with(tmp_path):
+    for name in range(4):
+        s = grown(*[5_000 + 97 * name] * 12, factor=1.5)
+        own = s.bytes().replace(b"req_", b"req_%d_" % name).replace(b"msg_", b"msg_%d_" % name)
+        (tmp_path / f"{name}.jsonl").write_bytes(own.replace(b"3d5c2f0a", b"3d5c2f%02d" % name))
+    out = tmp_path / "mine.json"
+    run.accuracy([str(tmp_path)], Options(scoring=Scoring(fit=str(out))))
+    assert profiles.read(str(out)).name == "mine"
+    settings = with_changes(Settings(), [f"estimator.profile={out}"])
+    batch = run.accuracy([str(tmp_path)], Options(estimator="calibrated", settings=settings))
+    assert next(s.median for s in batch.accuracy.scores if s.way == "new") < 0.05
+    assert json.loads(out.read_text())["schema"] == profiles.SCHEMA
+
+
+def test_a_profile_without_families_is_refused():
+    with pytest.raises(UsageError):
+        profiles.match(Profile(name="x", families=()), "gpt-5", None)
