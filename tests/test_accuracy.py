@@ -40,7 +40,8 @@ def grown(*steps, overhead=20_000, factor=1.0, **fields):
     return s
 
 
-def predictions(session, name="heuristic", settings=Settings()):
+def predictions(session):
+    name, settings = "heuristic", Settings()
     document = session.document()
     [transcript] = FORMAT.read(document)
     found = judgeable(transcript, settings)
@@ -76,8 +77,7 @@ def test_every_request_is_judged_or_has_a_reason():
     s.user(result("c1", TEXT))
     s.assistant("Done.", usage=usage(5_000, out=4), id="after", model="claude-opus-4-6")
     found, _ = predictions(s)
-    reasons = {line: reason for line, reason in found.excluded.items()}
-    assert list(reasons.values()) == ["first request", "the context fell", "another model"]
+    assert list(found.excluded.values()) == ["first request", "the context fell", "another model"]
     assert len(found.steps) + len(found.excluded) == 6
 
 

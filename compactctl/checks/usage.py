@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import Finding
+from compactctl.judge import judgeable
 from compactctl.model import Message, Text, ToolCall, Usage
 
 FALLEN_TOKENS = 20_000
@@ -120,12 +121,12 @@ def estimator_errors(subject: Subject) -> list[Error]:
     """
     sized = subject.sized
     messages = sized.transcript.messages
+    found = judgeable(sized.transcript, subject.settings, subject.session.stale_until_line)
     errors = []
-    for before, after in pairwise(_counted(subject)):
-        anchor, recorded = messages[before].usage, messages[after].usage
-        if anchor is not None and recorded is not None and recorded.input_tokens > 0:
-            estimated = anchor.total_tokens + sized.estimator.tokens(messages[before + 1 : after])
-            errors.append(Error(recorded.line, estimated, recorded.input_tokens))
+    for step in found.steps.values():
+        recorded = step.usage.input_tokens
+        estimated = recorded - step.actual + sized.estimator.tokens(messages[step.first : step.end])
+        errors.append(Error(step.usage.line, estimated, recorded))
     return errors
 
 
