@@ -97,7 +97,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "password-in-url",
         "://",
-        r"[a-z][a-z0-9+.\-]*://[^\s/?#@:\"'<>]*:(?P<secret>[^\s/?#@\"'<>]{1,})@",
+        r"(?<=[a-z0-9+.\-])://[^\s/?#@:\"'<>]*:(?P<secret>[^\s/?#@\"'<>]{1,})@",
         re.IGNORECASE,
     ),
     _rule(

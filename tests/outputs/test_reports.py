@@ -456,6 +456,25 @@ def test_several_reports_come_of_one_run(repository, capsys):
     assert found["github"].splitlines() == ANNOTATED
 
 
+@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if "\ud800" not in attack])
+def test_a_hostile_session_steers_no_runner(attack, repository, monkeypatch, capsys):
+    """Its name, its tool, its call's id and its text are attacks; all that a run prints is looked at."""
+    name = f"{attack.translate({0: None, ord('/'): '_'})}.jsonl"
+    called = assistant(attack, [(attack, attack, "{}")], id=attack, model=attack)
+    Path(name).write_bytes(lines(user(attack), called, tool(attack, attack + "x" * 60_000), assistant()) + b'{"role')
+    Path(f"not {name}").write_text(attack)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    assert exit_code(["audit", name, f"not {name}", "-v", "-j", "1"]) == 3
+    printed = capsys.readouterr()
+    commands = [line for line in printed.err.splitlines() if line.startswith("::")]
+    others = [*printed.out.splitlines(), *(line for line in printed.err.splitlines() if line not in commands)]
+    assert [COMMAND.fullmatch(line)[1] for line in commands] == ["error", "error", "warning"]
+    assert [line for line in others if re.match(r"\s*::", line) or re.search(r"##\w*\[", line)] == []
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", printed.out + printed.err)
+    assert len(others) == 5
+
+
 def test_fingerprints_stay_when_a_session_goes_on(repository):
     def fingerprints():
         exit_code(["audit", "s.jsonl", "--save", "sarif=out.sarif"])
