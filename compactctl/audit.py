@@ -17,6 +17,7 @@ from compactctl.checks.usage import estimator_errors, median_error_percent
 from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.findings import BY_GROUP, GROUPS, RULES, Finding, sort
+from compactctl.model import Transcript
 from compactctl.options import Audit, Options
 from compactctl.outcome import SEVERITIES, AuditNote, Figures, FindingNote, Outcome
 from compactctl.session import Session
@@ -36,15 +37,19 @@ def audit(session: Session, options: Options) -> list[Outcome]:
     for transcript in session.read.transcripts:
         sized = views.size(session, transcript, options)
         made = views.outcome(session, sized, options)
-        losses = loss.losses(session, transcript) if wanted.intersection(loss.RULES) else ()
-        subject = Subject(session, sized, options, transcript is session.read.transcripts[0], losses)
-        made.audit = AuditNote(figures(subject), tuple(loss.note(each) for each in losses))
+        losses = _losses(session, transcript, options) if wanted.intersection(loss.RULES) else loss.Losses()
+        subject = Subject(session, sized, options, transcript is session.read.transcripts[0], losses.found)
+        made.audit = AuditNote(figures(subject), tuple(map(loss.note, losses.found)), losses.left_out)
         found = [*session.read.findings_of(transcript), *sized.measured.findings, *_checked(subject, wanted)]
         kept = [*(f for f in found if f.rule in wanted), *broken_gates(made.audit.figures, options.audit)]
         made.findings = _judged(kept, made, session.document, options.settings)
         made.exit_code = exit_code(made.findings, options.audit)
         outcomes.append(made)
     return outcomes
+
+
+def _losses(session: Session, transcript: Transcript, options: Options) -> loss.Losses:
+    return loss.losses(session, transcript, options.settings.audit.loss_read_bytes)
 
 
 def with_empty_file(made: Outcome, options: Options) -> Outcome:

@@ -293,6 +293,8 @@ class AuditNote(Struct, frozen=True):
 
     figures: Figures
     losses: tuple[LossNote, ...] = ()
+    losses_left_out: int = 0
+    """So many earlier compactions were not looked at: `audit.loss_read_bytes`."""
 
 
 class EditNote(Struct, frozen=True):

@@ -117,6 +117,8 @@ class Audit(Struct, frozen=True):
     read_again_percent: Percent = 50.0
     read_again_count: Limit = 10
     """The same of reads that read a file again."""
+    loss_read_bytes: Limit = 200_000_000
+    """So much of a session is read again, at most, to see what its compactions lost: the newest first."""
     severity: Mapping[str, RuleSeverity] = {}
     """By rule, where it is not the rule's own: `audit.severity.RULE`."""
 

@@ -113,30 +113,53 @@ class Loss(Struct, frozen=True):
 # the moments -------------------------------------------------------------------------------------
 
 
-def moments(document: Document, format_: Format, transcript: Transcript, written_lines: int = 0) -> Iterator[Moment]:
-    """Yield each compaction of a session after which an answer came.
+class Moments(Struct, frozen=True):
+    """The compactions of a session after which an answer came, in order, and how many earlier ones were left out."""
+
+    found: tuple[Moment, ...]
+    left_out: int = 0
+
+
+def moments(
+    document: Document, format_: Format, transcript: Transcript, written_lines: int = 0, read_bytes: int | None = None
+) -> Moments:
+    """Return the compactions of a session. Nothing where a file holds several sessions.
 
     `document` was walked and `transcript` read from it. Its first `written_lines` were written at once by a compaction
     of ours, the newest among them: what that kept stands behind its record. The file is read anew for each
-    compaction, twice: as it was before, and as it was before the first answer afterwards. Nothing where a file holds
-    several sessions.
+    compaction, twice: as it was before, and as it was before the first answer afterwards. Earlier ones are left out
+    where that would come to more than `read_bytes` in all; the newest never is.
     """
     lines = sorted({compaction.line for compaction in transcript.compactions})
     if not lines or transcript.index is not None:
-        return
+        return Moments(())
     ours = max((line for line in lines if line <= written_lines), default=None)
-    states = [_state(document, line, format_) for line in lines]
-    stories = [read_story(*state, {}) if state else () for state in states]
-    stories.append(read_story(document, transcript, {}))
-    for number, line in enumerate(lines):
-        later = _later(stories[number + 1 :], written_lines if line == ours else line)
-        answer = next((said.line for said in later if said.role == "assistant"), None)
-        seen = _state(document, answer, format_) if answer is not None else None
+    stories = [read_story(document, transcript, {})]
+    found: list[Moment] = []
+    following: int | None = None
+    left_bytes = read_bytes
+    for number, line in reversed([*enumerate(lines)]):
+        later = _later(stories, written_lines if line == ours else line)
+        answer = next((said.line for said in later if said.role == "assistant"), line)
+        if left_bytes is not None:
+            left_bytes -= _offset(document, line) + _offset(document, answer)
+            if left_bytes < 0 and following is not None:
+                return Moments(tuple(reversed(found)), number + 1)
+        state = _state(document, line, format_)
+        story = read_story(*state, {}) if state else ()
+        seen = _state(document, answer, format_) if answer != line else None
         if seen is not None:
-            before = states[number] or (document.until(0), Transcript(transcript.format, (), cwd=transcript.cwd))
-            following = lines[number + 1] if number + 1 < len(lines) else None
+            before = state or (document.until(0), Transcript(transcript.format, (), cwd=transcript.cwd))
             after = read_story(*seen, {})
-            yield Moment(line, *before, stories[number], after, later, following, _is_sealed(seen[1], line))
+            found.append(Moment(line, *before, story, after, later, following, _is_sealed(seen[1], line)))
+        stories.insert(0, story)
+        following = line
+    return Moments(tuple(reversed(found)))
+
+
+def _offset(document: Document, line: int) -> int:
+    record = document.record_at(line)
+    return document.offset(record) if record is not None else 0
 
 
 def _state(document: Document, line: int, format_: Format) -> tuple[Document, Transcript] | None:

@@ -21,7 +21,7 @@ BUSY = 3
 def moments_of(raw: bytes, name: str = "claude-code"):
     document = Document(io.BytesIO(raw))
     format_ = formats.get(name)
-    return list(moments(document, format_, format_.read(document)[0]))
+    return list(moments(document, format_, format_.read(document)[0]).found)
 
 
 def rounds(session: claude.Session, *commands: str) -> None:
@@ -88,6 +88,27 @@ def test_each_compaction_is_measured_by_itself():
     first, second = moments_of(session.bytes())
     assert [loss(first).survival["path"], loss(second).survival["path"]] == [Survival(1, 1, 1), Survival(1, 0, 0)]
     assert (first.next_line, second.next_line) == (second.line, None)
+
+
+def test_earlier_compactions_are_left_out_where_too_much_would_be_read_again_the_newest_never(tmp_path, capsys):
+    session = claude.Session()
+    session.user("Go.")
+    for number in range(3):
+        rounds(session, f"make src/part{number}.py")
+        session.boundary()
+        session.summary("So far.")
+    session.assistant("Done.")
+    document = Document(io.BytesIO(session.bytes()))
+    format_ = formats.get("claude-code")
+    transcript = format_.read(document)[0]
+    last, second = (2 * document.offset(document.record_at(c.line)) for c in transcript.compactions[:0:-1])
+    told = [moments(document, format_, transcript, read_bytes=limit) for limit in (0, last + second - 1, 1 << 20)]
+    assert [(len(made.found), made.left_out) for made in told] == [(1, 2), (1, 2), (3, 0)]
+    assert [(made.line, made.after, made.later) for made in told[0].found] == [
+        (made.line, made.after, made.later) for made in told[2].found[2:]
+    ]
+    found = audited(tmp_path, capsys, session, "--set", "audit.loss_read_bytes=1")
+    assert (len(found["audit"]["losses"]), found["audit"]["losses_left_out"]) == (1, 2)
 
 
 def test_what_a_file_named_in_the_context_holds_can_be_reached():

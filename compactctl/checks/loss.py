@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from compactctl import store
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import BY_GROUP, Finding
@@ -21,8 +23,15 @@ MOST_MISSED = 100
 """So many misses of one compaction stand in the JSON."""
 
 
-def losses(session: Session, transcript: Transcript) -> tuple[Loss, ...]:
-    """Return what each compaction of a session lost, as far as an answer came after it."""
+class Losses(Struct, frozen=True):
+    """What each compaction of a session lost, as far as an answer came after it; so many earlier ones were left out."""
+
+    found: tuple[Loss, ...] = ()
+    left_out: int = 0
+
+
+def losses(session: Session, transcript: Transcript, read_bytes: int | None = None) -> Losses:
+    """Return what each compaction of a session lost, without reading more than so many bytes of it again."""
     own = {f"{transcript.session_id}.jsonl"} if transcript.session_id else set()
     if session.path != STANDARD_INPUT:
         own.add(Path(session.path).name)
@@ -31,8 +40,8 @@ def losses(session: Session, transcript: Transcript) -> tuple[Loss, ...]:
         return () if session.path == STANDARD_INPUT else store.texts_named(Path(session.path), text)
 
     written_lines = (session.own_receipt.output.lines or 0) if session.own_receipt else 0
-    found = moments(session.document, session.read.format, transcript, written_lines)
-    return tuple(loss(moment, own, files) for moment in found)
+    made = moments(session.document, session.read.format, transcript, written_lines, read_bytes)
+    return Losses(tuple(loss(moment, own, files) for moment in made.found), made.left_out)
 
 
 def note(found: Loss) -> LossNote:

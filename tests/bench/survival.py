@@ -84,7 +84,7 @@ def _samples_of(name: str, opened: Session) -> Iterator[Sample]:
     transcript = opened.read.transcripts[0]
     if not transcript.compactions:
         yield from _at_two_thirds(name, opened, transcript)
-    for moment in moments(opened.document, opened.read.format, transcript):
+    for moment in moments(opened.document, opened.read.format, transcript).found:
         own = loss(moment, skipped_rounds=0)
         yield Sample(f"{name}:{moment.line}", moment.document, moment.transcript, moment.later, own)
 
