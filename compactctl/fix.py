@@ -7,7 +7,6 @@ out, and nothing is written that has a problem which its source lacked. The sour
 import contextlib
 import io
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -20,17 +19,22 @@ from compactctl.model import Message, Transcript
 from compactctl.options import Options
 from compactctl.outcome import EditNote, FixNote, Outcome, Status
 from compactctl.session import Session, reread
+from compactctl.turns import misfits
 
-MENDED = frozenset({"torn-tail", "parent-cycle", "dangling-parent"}) | {
+LINKS = frozenset({"torn-tail", "parent-cycle", "dangling-parent"})
+"""The rules of what is mended before calls and results are."""
+
+MENDED = LINKS | {
     "result-without-call",
     "duplicate-result",
     "call-without-result",
     "unfinished-call",
 }
-"""The rules that are mended. A result that names no call (`bad-call-id`) goes as well; a call without an id stays."""
+"""The rules that are mended. A result that names no call (`bad-call-id`) goes as well; a call without an id stays, and
+so do calls that share one."""
 
-TAKEN_OUT = frozenset({"result-without-call", "duplicate-result", "bad-call-id"})
-"""The rules by which results are taken out."""
+MOST_TOLD = 5
+"""So many reasons are told why a result is refused."""
 
 IN_MEMORY_BYTES = 1 << 26
 """A mended file up to this size is checked in memory, a larger one in a temporary file."""
@@ -114,25 +118,27 @@ def _require_sound(before: Session, linked: Session, after: Session, done: Seque
     """Raise VerifyError where the mended file lost a message, has a new problem, or still one that was mended.
 
     What linking brought back into context has problems of its own, which are not new to the file. What was read in a
-    circle says nothing of what the context is, so there the linked file is what nothing may be lost from.
+    circle says nothing of what the context is, so there only the linked file is what nothing may be lost from.
     """
-    mended = Counter(mend.rule for mend in done)
-    left = {finding.rule for finding in after.read.findings} & mended.keys() & MENDED
-    problems = [*verify.new_problems(linked.read.findings, after.read.findings), *(f"{rule} is left" for rule in left)]
+    rules = {mend.rule for mend in done}
+    left = {finding.rule for finding in after.read.findings} & LINKS
+    problems = verify.new_problems(linked.read.findings, after.read.findings)
     if len(before.read.transcripts) != len(after.read.transcripts):
         problems.append(f"{len(before.read.transcripts)} sessions before, {len(after.read.transcripts)} after")
-    whole = linked if mended["parent-cycle"] else before
-    lost = [
-        message
-        for old, new in zip(whole.read.transcripts, after.read.transcripts, strict=False)
-        for message in _lost(old.messages, new.messages)
-    ]
-    taken = sum(count for rule, count in mended.items() if rule in TAKEN_OUT)
-    problems += [f"line {message.line}: it is gone from the context" for message in lost if message.result is None]
-    if len(lost) > taken:
-        problems.append(f"{len(lost)} results are gone from the context, and {taken} were to go")
+    for old, whole, new in zip(*(each.read.transcripts for each in (before, linked, after)), strict=False):
+        taken = {each.index for each in misfits(whole.messages)[0] if each.rule in rules}
+        kept = [message for index, message in enumerate(whole.messages) if index not in taken]
+        lost = [
+            *_lost(kept, new.messages),
+            *(_lost(old.messages, whole.messages) if "parent-cycle" not in rules else ()),
+        ]
+        problems += [f"line {message.line}: it is gone from the context" for message in lost]
+        surplus, gaps = misfits(new.messages)
+        left |= {each.rule for each in surplus} | {each.rule for each in gaps}
+    problems += [f"{rule} is left" for rule in sorted(left & rules)]
     if problems:
-        raise VerifyError(f"{before.path}: not mended, the result failed its checks: {'; '.join(problems)}")
+        told = "; ".join(problems[:MOST_TOLD]) + ("; ..." if len(problems) > MOST_TOLD else "")
+        raise VerifyError(f"{before.path}: not mended, the result failed its checks: {told}")
 
 
 def _lost(old: Sequence[Message], new: Sequence[Message]) -> list[Message]:

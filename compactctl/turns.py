@@ -181,7 +181,8 @@ def misfits(messages: Sequence[Message]) -> tuple[list[Surplus], list[Gap]]:
     for start, end in itertools.pairwise([*starts, len(indexes)]):
         index, behind = indexes[start], indexes[start + 1 : end]
         calls = {call.call_id: call for call in messages[index].calls() if call.call_id}
-        answered: set[str] = set()
+        made = Counter(call.call_id for call in messages[index].calls())
+        answered: Counter[str] = Counter()
         after, is_direct = index, True
         for other in behind:
             result = messages[other].result
@@ -189,12 +190,12 @@ def misfits(messages: Sequence[Message]) -> tuple[list[Surplus], list[Gap]]:
                 is_direct = False
             elif result.call_id not in calls:
                 surplus.append(_surplus(messages[other], other, "result-without-call"))
-            elif result.call_id in answered:
+            elif answered[result.call_id] >= made[result.call_id]:
                 surplus.append(Surplus(other, "duplicate-result"))
             else:
-                answered.add(result.call_id)
+                answered[result.call_id] += 1
                 after = other if is_direct else after
-        missing = tuple(call for call_id, call in calls.items() if call_id not in answered)
+        missing = tuple(call for call_id, call in calls.items() if made[call_id] == 1 and not answered[call_id])
         if missing:
             at_end = end == len(indexes) and is_direct
             gaps.append(Gap(index, after, missing, "unfinished-call" if at_end else "call-without-result"))

@@ -5,13 +5,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from compactctl import estimators, formats, run
 from compactctl.document import Document
 from compactctl.estimators.heuristic import message_bytes, tokens_beside
+from compactctl.fix import MENDED
 from compactctl.media import CLAUDE
-from compactctl.options import Options
+from compactctl.options import Audit, Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.generated import WRITERS, stories, write
 from tests.builders.messages import NO_FILE
@@ -115,3 +117,29 @@ def test_after_a_spill_no_result_is_over_a_limit_that_a_preview_would_help(name,
             compacted = str(Path(place) / "s.compacted.jsonl")
             after = {(f.rule, f.line) for f in run.inspect([compacted], DRY).outcomes[0].findings}
             assert after - before <= {("stale-usage", line) for _, line in after}
+
+
+FIX = Options(apply=True, audit=Audit(fix=True, selected=("reading", "resume"), secrets=False))
+
+line_numbers = st.lists(st.integers(1, 30), max_size=3)
+
+
+@EVERY_FORMAT
+@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(story=stories, gone=line_numbers, twice=line_numbers)
+def test_whatever_lines_are_gone_or_come_twice_a_mended_session_has_nothing_left_to_mend(name, story, gone, twice):
+    lines = write(story, name).splitlines(keepends=True)
+    kept = [(number, line) for number, line in enumerate(lines) if number not in gone]
+    data = b"".join(line * (2 if number in twice else 1) for number, line in kept)
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "s.jsonl"
+        path.write_bytes(data)
+        [made] = run.audit([str(path)], FIX).outcomes
+        assert made.error is None, made.error
+        assert path.read_bytes() == data
+        rules = {finding.rule for finding in made.findings}
+        assert not rules & MENDED or "bad-call-id" in rules
+        if made.status == "applied":
+            again = run.audit([str(path.with_name("s.fixed.jsonl"))], FIX).outcomes[0]
+            assert again.status == "read"
+            assert [(f.rule, f.line) for f in again.findings] == [(f.rule, f.line) for f in made.findings]

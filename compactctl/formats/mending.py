@@ -5,6 +5,7 @@ that is marked as ours and says that nobody knows what became of it. Where recor
 record that goes hangs on the one above it, and a new one stands in the chain between what it stands between in context.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -203,7 +204,7 @@ class _Links:
             parent = self._linked.get(first) or self._resolved(self._parents[first])
         made = []
         for number, row in enumerate(rows):
-            own = chain.new_id(derived_digits(seed, number))
+            own = self._new_id(f"{seed} {record} {number}")
             names = {chain.own: own, chain.parent: parent}
             absent = {name for name, known in ((chain.own, self._ids), (chain.parent, self._parents)) if not known}
             made.append({key: value for key, value in {**row, **names}.items() if key not in absent})
@@ -211,6 +212,13 @@ class _Links:
         if first is not None and self._is_linked:
             self._linked[first] = str(parent)
         return made, Place(record)
+
+    def _new_id(self, seed: str) -> str:
+        """Return an id that no record of the file has."""
+        tries = (self._chain.new_id(derived_digits(seed, number)) for number in itertools.count())
+        made = next(own for own in tries if own not in self._records)
+        self._records[made] = []
+        return made
 
     def _resolved(self, parent: Any) -> Any:
         """Return the parent, or what is above it where it goes."""
