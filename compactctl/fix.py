@@ -7,7 +7,7 @@ out, and nothing is written that has a problem which its source lacked. The sour
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -132,7 +132,7 @@ def _require_sound(before: Session, linked: Session, after: Session, done: Seque
             *_lost(kept, new.messages),
             *(_lost(old.messages, whole.messages) if "parent-cycle" not in rules else ()),
         ]
-        problems += [f"line {message.line}: it is gone from the context" for message in lost]
+        problems += [f"line {line}: something of it is gone from the context" for line in lost]
         surplus, gaps = misfits(new.messages)
         left |= {each.rule for each in surplus} | {each.rule for each in gaps}
     problems += [f"{rule} is left" for rule in sorted(left & rules)]
@@ -141,23 +141,23 @@ def _require_sound(before: Session, linked: Session, after: Session, done: Seque
         raise VerifyError(f"{before.path}: not mended, the result failed its checks: {told}")
 
 
-def _lost(old: Sequence[Message], new: Sequence[Message]) -> list[Message]:
-    """Return what of the old messages is not among the new ones, in the same order."""
-    said = [_said(message) for message in new]
+def _lost(old: Iterable[Message], new: Iterable[Message]) -> list[int]:
+    """Return the lines of what was said by the old messages and is not said by the new ones, in the same order.
+
+    Messages are not told apart: answers that nothing parts any more may be read as one.
+    """
+    said = [(message.role, verify.weight(part)) for message in new for part in message.parts]
     lost = []
     at = 0
     for message in old:
-        wanted = _said(message)
-        found = next((index for index in range(at, len(said)) if said[index] == wanted), None)
-        if found is None:
-            lost.append(message)
-        else:
-            at = found + 1
+        for part in message.parts:
+            wanted = message.role, verify.weight(part)
+            found = next((index for index in range(at, len(said)) if said[index] == wanted), None)
+            if found is None:
+                lost.append(message.line)
+            else:
+                at = found + 1
     return lost
-
-
-def _said(message: Message) -> tuple[object, ...]:
-    return (message.role, *map(verify.weight, message.parts))
 
 
 # writing -----------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ class _Links:
         first = following.records[0] if following is not None else None
         if first is None and chain.ends_at_last and self._is_linked:
             record = max(self._ids)
-        parent: Any = self._ids.get(record) if self._is_linked else None
+        parent: Any = self._resolved(self._ids.get(record)) if self._is_linked else None
         if first is not None and isinstance(self._parents.get(first), str):
             parent = self._linked.get(first) or self._resolved(self._parents[first])
         made = []
