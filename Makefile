@@ -6,6 +6,7 @@ VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 PYTEST_ARGS ?= -n 2
 CLIENTS_INST ?= $(CURDIR)/.cache/clients
+CORPUS ?= ../shared/corpus
 MODEL_VENV ?= $(CURDIR)/.cache/model
 SCHEMAS ?= $(CURDIR)/.cache/schemas
 
@@ -16,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 IN_VENV := $(VENV)/bin/python -m
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: all check format lint types test demo bench bench-tokens bench-big bench-peers survival samples readme test-clients test-model test-schemas clean
+.PHONY: all check format lint types test demo accuracy profile bench bench-tokens bench-big bench-peers survival samples readme test-clients test-model test-schemas clean
 
 all: check lint types test
 
@@ -58,6 +59,16 @@ bench-peers: $(VENV)/ready
 # How much of what real sessions use again survives a summary; needs the corpus beside the repository.
 survival: $(VENV)/ready
 	$(IN_VENV) tests.bench.survival
+
+# Errors of the estimators on sessions that no fit saw; needs the corpus beside the repository and Python 3.12.
+accuracy:
+	tests/bench/install_accuracy .cache/accuracy/venv
+	.cache/accuracy/venv/bin/python -m tests.bench.fitting $(CORPUS)
+
+# The calibration profile that the package ships, made anew.
+profile:
+	tests/bench/install_accuracy .cache/accuracy/venv
+	.cache/accuracy/venv/bin/python -m tests.scripts.make_profile $(CORPUS)
 
 # Real agents, installed by a script of their own into CLIENTS_INST (about 1 GB); needs npm.
 test-clients: $(VENV)/ready

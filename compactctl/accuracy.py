@@ -12,7 +12,7 @@ from compactctl.document import Document
 from compactctl.errors import NoEstimator
 from compactctl.estimators import Estimator, Subject
 from compactctl.fit import observed
-from compactctl.judge import Judgeable, judgeable, judged, kind_of, session_hash
+from compactctl.judge import Judgeable, Key, judgeable, judged, key_of, kind_of, session_hash
 from compactctl.model import Transcript, Usage
 from compactctl.options import Options
 from compactctl.outcome import AccuracyNote, Outcome
@@ -35,23 +35,23 @@ def accuracy(session: Session, options: Options) -> list[Outcome]:
 def _note(session: Session, transcript: Transcript, options: Options) -> AccuracyNote:
     rows: list[Row] = []
     steps: list[Observed] = []
-    excluded: dict[Usage, str] = {}
-    done: set[Usage] = set()
+    excluded: dict[Key, str] = {}
+    done: set[Key] = set()
     for known, document in _contexts(session, transcript):
         found = judgeable(known, options.settings, session.stale_until_line)
         _drop(found, done)
-        done |= {step.usage for step in found.steps.values()}
+        done |= {key_of(step.usage) for step in found.steps.values()}
         excluded |= found.excluded
         rows += _rows(found, known, document, session, options)
         if options.scoring.fit is not None:
             steps += observed(found, known, document, options.settings)
     rows += _after_compaction(session, transcript, options)
-    reasons = Counter(excluded.get(usage, "outside the context") for usage in _others(transcript, done))
+    reasons = Counter(excluded.get(key_of(usage), "outside the context") for usage in _others(transcript, done))
     return AccuracyNote(len(transcript.requests), len(done), dict(reasons), tuple(rows), tuple(steps))
 
 
-def _others(transcript: Transcript, done: set[Usage]) -> Iterator[Usage]:
-    return (usage for usage in transcript.requests if usage not in done)
+def _others(transcript: Transcript, done: set[Key]) -> Iterator[Usage]:
+    return (usage for usage in transcript.requests if key_of(usage) not in done)
 
 
 def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transcript, Document]]:
@@ -68,9 +68,9 @@ def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transc
                 yield earlier, before
 
 
-def _drop(found: Judgeable, done: set[Usage]) -> None:
+def _drop(found: Judgeable, done: set[Key]) -> None:
     """Take out what was judged in a later context: a request that two contexts share counts once."""
-    for index in [index for index, step in found.steps.items() if step.usage in done]:
+    for index in [index for index, step in found.steps.items() if key_of(step.usage) in done]:
         del found.steps[index]
 
 

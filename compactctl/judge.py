@@ -56,6 +56,14 @@ class Judged(Struct, frozen=True):
     actual: int
 
 
+Key = tuple[int, str | None, int]
+
+
+def key_of(usage: Usage) -> Key:
+    """Return what tells one request from another in a file; a damaged line may hold several."""
+    return usage.line, usage.request_id, usage.input_tokens
+
+
 class Step(Struct, frozen=True):
     """Two requests after each other: the messages that are new, and how many tokens the provider counted for them.
 
@@ -117,7 +125,7 @@ class Judgeable(Struct):
 
     indexes: list[int]
     steps: dict[int, Step]
-    excluded: dict[Usage, Reason]
+    excluded: dict[Key, Reason]
     """The other requests of the context, each with the reason."""
 
     def start(self, position: int, count: int, transcript: Transcript) -> Start | None:
@@ -159,15 +167,15 @@ def judgeable(transcript: Transcript, settings: Settings, stale_until_line: int 
         if usage is None:
             continue
         if usage.line <= stale_until_line:
-            found.excluded[usage] = "rewritten by compactctl"
+            found.excluded[key_of(usage)] = "rewritten by compactctl"
         elif index < transcript.anchor_floor or index in refused or usage.input_tokens <= 0:
-            found.excluded[usage] = "no anchor"
+            found.excluded[key_of(usage)] = "no anchor"
         else:
             step = _step(found.indexes, index, messages)
             if isinstance(step, Step):
                 found.steps[index] = step
             else:
-                found.excluded[usage] = step
+                found.excluded[key_of(usage)] = step
             found.indexes.append(index)
     return found
 

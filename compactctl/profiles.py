@@ -76,6 +76,8 @@ class Family(Struct, frozen=True, kw_only=True):
     encoding: str = "o200k_base"
     weights: str | None = None
     """The file of weights; None: each token of the encoding is one."""
+    ctok: str | None = None
+    """The version by which the package ctok counts its texts exactly; None: it does not know them."""
     values_alone: bool = False
     """Whether arguments are counted by name and value, as Claude is sent them, rather than as their JSON stands."""
     scales: dict[str, float] = {}

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import sys
 from collections import Counter
 
 import msgspec
@@ -171,11 +172,11 @@ def test_arguments_count_for_claude_by_name_and_value():
     [transcript] = FORMAT.read(document)
     plain = Frames(call=10, argument=100)
     family = Family(name="f", models=".", values_alone=True, frames=plain)
-    from compactctl.estimators.calibrated import Calibrated
+    from compactctl.estimators.calibrated import Calibrated, scale
     from compactctl.estimators.encodings import bundled
     from compactctl.media import rule
 
-    estimator = Calibrated(profiles.Match(family), document, 3.5, rule(None))
+    estimator = Calibrated(profiles.Match(family), scale(family), document, 3.5, rule(None))
     texts = ["Bash", "command", "ls", "description", "List"]
     assert list(estimator.each(transcript.messages))[-1] == 10 + 2 * 100 + sum(map(bundled("o200k_base").count, texts))
 
@@ -282,13 +283,18 @@ def test_the_interval_of_the_median_is_over_sessions_and_the_same_for_a_seed():
 
 
 def test_the_balance_of_a_batch_holds_and_no_path_is_in_a_row(tmp_path):
+    s = grown(*[5_000] * 2)
+    s.user("More.")
+    s.assistant(TEXT, usage=usage(24_000, out=2), id="msg_9", requestId="req_9")  # its output was never recorded
+    s.user("More.")
+    s.assistant("Done.", usage=usage(26_000, out=4), id="msg_10", requestId="req_10")
     for name in ("a", "b"):
-        (tmp_path / f"{name}.jsonl").write_bytes(grown(*[5_000] * 3).bytes())
+        (tmp_path / f"{name}.jsonl").write_bytes(s.bytes())
     rows = tmp_path / "rows.csv"
     batch = run.accuracy([str(tmp_path)], Options(scoring=Scoring(rows=str(rows))))
     note = batch.accuracy
-    assert note.judged + sum(note.excluded.values()) == note.requests == 6
-    assert note.excluded == {"counted elsewhere": 2, "first request": 2}
+    assert note.judged + sum(note.excluded.values()) == note.requests == 8
+    assert note.excluded == {"counted elsewhere": 3, "first request": 2}
     written = list(csv.DictReader(io.StringIO(rows.read_text())))
     assert {each["way"] for each in written} == {"new", "next", "whole"}
     assert str(tmp_path) not in rows.read_text()
@@ -412,3 +418,29 @@ def test_a_fitted_profile_is_one_that_can_be_counted_with(tmp_path):
 def test_a_profile_without_families_is_refused():
     with pytest.raises(UsageError):
         profiles.match(Profile(name="x", families=()), "gpt-5", None)
+
+
+# ctok ----------------------------------------------------------------------------------------------
+
+
+def test_ctok_counts_for_claude_only_and_says_what_is_missing(monkeypatch):
+    from compactctl.errors import NoEstimator
+    from compactctl.estimators import ctok
+
+    with pytest.raises(NoEstimator, match="for Claude only, not for gpt-5"):
+        estimators.get("ctok", Settings(), Subject(Session().document(), "gpt-5", "codex"))
+    monkeypatch.setitem(sys.modules, "ctok", None)
+    ctok.scale.cache_clear()
+    with pytest.raises(NoEstimator, match=r"pip install 'compactctl\[claude\]'"):
+        estimators.get("ctok", Settings(), Subject(Session().document(), "claude-opus-4-5", "claude-code"))
+
+
+def test_ctok_counts_what_its_package_does_and_the_profiles_frames():
+    pytest.importorskip("ctok", reason="ctok needs Python 3.12: pip install 'compactctl[claude]'")
+    s = Session()
+    s.user("Hello, world")
+    document = s.document()
+    [transcript] = FORMAT.read(document)
+    estimator = estimators.get("ctok", Settings(), Subject(document, "claude-opus-4-5", "claude-code"))
+    frame = next(f for f in profiles.shipped().families if f.name == "claude-3").frames.user
+    assert list(estimator.each(transcript.messages)) == [pytest.approx(3 + frame)]

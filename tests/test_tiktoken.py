@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compactctl import estimators, run
 from compactctl.document import Document, Place
 from compactctl.errors import UsageError
-from compactctl.estimators import Subject, encodings, tiktoken
+from compactctl.estimators import Subject, encodings, remembered, tiktoken
 from compactctl.estimators.encodings import BUNDLED, Choice, Tokenizer, bundled
 from compactctl.media import CLAUDE
 from compactctl.model import Message, Text, ToolResult
@@ -273,12 +273,12 @@ def test_a_session_has_the_tokens_of_its_texts(name, story):
 
 
 def test_a_text_is_given_to_the_tokenizer_once_as_long_as_it_is_remembered(monkeypatch):
-    monkeypatch.setattr(tiktoken, "MOST_TEXTS", 4)
+    monkeypatch.setattr(remembered, "MOST_TEXTS", 4)
     counts = tiktoken.Counts(Tokenizer("test", Failing(None)))
     estimator = tiktoken.Tiktoken(counts, NO_FILE.document, 3.5, CLAUDE)
     for _ in range(3):
         assert estimator.tokens([said("abc"), said("abc")]) == 14
-    assert counts.counted_characters == len("userabc")
+    assert counts.worked_out_characters == len("userabc")
     estimator.tokens([said(text) for text in "12345"])
     assert len(counts._known) == 4
 

@@ -48,10 +48,17 @@ def _check_calibrated(settings: Settings, family: str) -> None:
     calibrated.check(settings, family)
 
 
+def _ctok(settings: Settings, subject: Subject, rest: str) -> Estimator:
+    from compactctl.estimators import ctok
+
+    return ctok.make(settings, subject, rest)
+
+
 ESTIMATORS: dict[str, Entry] = {
     "heuristic": Entry(heuristic.make, ("heuristic",)),
     "tiktoken": Entry(_tiktoken, ("tiktoken:o200k_base", "tiktoken:cl100k_base"), _check_tiktoken),
     "calibrated": Entry(_calibrated, ("calibrated",), _check_calibrated),
+    "ctok": Entry(_ctok, ()),
 }
 """Every estimator by name."""
 

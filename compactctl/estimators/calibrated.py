@@ -5,7 +5,6 @@ What is counted of a message is in `framing`; what the figures are, and how they
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 
 import msgspec
 
@@ -16,6 +15,7 @@ from compactctl.estimators import encodings
 from compactctl.estimators.encodings import Tokenizer
 from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.estimators.interface import Subject
+from compactctl.estimators.remembered import Remembered
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.media import Rule
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
@@ -24,37 +24,26 @@ from compactctl.settings import Settings
 
 NAME = "calibrated"
 
-MOST_TEXTS = 1 << 16
 MOST_PARTS = 1 << 18
 
 
-class Scale:
-    """What texts come to in one family; each is worked out once as long as it is remembered."""
+Scale = Remembered[float | None]
+"""What texts come to in one family; None where the tokenizer gives no tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, family: Family) -> None:
-        self._tokenizer = tokenizer
-        self._worth = _worth(tokenizer, family)
-        self._known: dict[bytes, float | None] = {}
 
-    def of(self, text: str) -> float | None:
-        """Return the tokens of a text; None where the tokenizer gives none."""
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        try:
-            return self._known[key]
-        except KeyError:
-            pass
-        found = self._known[key] = self._weighed(text)
-        if len(self._known) > MOST_TEXTS:
-            self._known.pop(next(iter(self._known)), None)
-        return found
+def _scale(family: Family) -> Scale:
+    tokenizer = encodings.bundled(family.encoding)
+    worth = _worth(tokenizer, family)
 
-    def _weighed(self, text: str) -> float | None:
+    def weighed(text: str) -> float | None:
         total = 0.0
-        for ids in self._tokenizer.encoded(text):
+        for ids in tokenizer.encoded(text):
             if ids is None:
                 return None
-            total += len(ids) if self._worth is None else sum(map(self._worth, ids))
+            total += len(ids) if worth is None else sum(map(worth, ids))
         return total
+
+    return Remembered(weighed)
 
 
 def _worth(tokenizer: Tokenizer, family: Family) -> Callable[[int], float] | None:
@@ -77,21 +66,29 @@ def _worth(tokenizer: Tokenizer, family: Family) -> Callable[[int], float] | Non
 
 
 _SCALES: dict[bytes, Scale] = {}
-"""By family, as its JSON; shared by all sessions of a process."""
+"""By what they depend on, as JSON; shared by all sessions of a process."""
+
+
+def scale(family: Family) -> Scale:
+    """Return what texts come to in a family."""
+    key = msgspec.json.encode((family.encoding, family.weights, family.scales))
+    if key not in _SCALES:
+        _SCALES[key] = _scale(family)
+    return _SCALES[key]
 
 
 class Calibrated:
     """The estimator with one family of a profile, bound to one document."""
 
-    def __init__(self, match: Match, document: Document, bytes_per_token: float, rule: Rule) -> None:
+    def __init__(
+        self, match: Match, scale: Scale, document: Document, bytes_per_token: float, rule: Rule, kind: str = NAME
+    ) -> None:
         family = match.family
-        key = msgspec.json.encode((family.encoding, family.weights, family.scales))
-        if key not in _SCALES:
-            _SCALES[key] = Scale(encodings.bundled(family.encoding), family)
         self.family = family
+        self._kind = kind
         self._match = match
         self._rule = rule
-        self._scale = _SCALES[key]
+        self._scale = scale
         own = msgspec.structs.asdict(family.frames)
         self._frames: dict[str, float] = {OPAQUE + kind: tokens for kind, tokens in own.pop("opaque").items()} | own
         self._document = document
@@ -103,12 +100,12 @@ class Calibrated:
     def name(self) -> str:
         """The family; it says so where the tokenizer failed and some of the number is the heuristic's."""
         mixed = ", partly heuristic" if self._uncounted else ""
-        return f"{NAME}:{self.family.name}{mixed}"
+        return f"{self._kind}:{self.family.name}{mixed}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was assumed, and how many texts the tokenizer failed over."""
-        failed = f"tiktoken failed over {self._uncounted:,} texts: their tokens are the heuristic's"
+        failed = f"the tokenizer failed over {self._uncounted:,} texts: their tokens are the heuristic's"
         return (*filter(None, [self._match.assumed]), *([failed] if self._uncounted else []))
 
     def tokens(self, messages: Iterable[Message]) -> int:
@@ -125,7 +122,7 @@ class Calibrated:
 
     def of(self, document: Document) -> "Calibrated":
         """Return the estimator for another document."""
-        return Calibrated(self._match, document, self._bytes_per_token, self._rule)
+        return Calibrated(self._match, self._scale, document, self._bytes_per_token, self._rule, self._kind)
 
     def _frame(self, message: Message, follows_result: bool) -> float:
         return sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
@@ -162,7 +159,7 @@ def make(settings: Settings, subject: Subject, family: str) -> Calibrated:
     profile = profiles.of(settings.estimator.profile)
     found = Match(_named(profile, family)) if family else profiles.match(profile, subject.model, subject.format)
     ratio = float(settings.estimator.bytes_per_token)
-    return Calibrated(found, subject.document, ratio, media_rule(settings, subject.model))
+    return Calibrated(found, scale(found.family), subject.document, ratio, media_rule(settings, subject.model))
 
 
 def check(settings: Settings, family: str) -> None:

@@ -9,7 +9,6 @@ import difflib
 import math
 import os
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 
 from compactctl.document import Document, Place
 from compactctl.errors import UsageError
@@ -17,6 +16,7 @@ from compactctl.estimators import encodings
 from compactctl.estimators.encodings import BUNDLED, Tokenizer
 from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.estimators.interface import Subject
+from compactctl.estimators.remembered import Remembered
 from compactctl.media import Rule
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
 from compactctl.settings import Settings
@@ -24,34 +24,16 @@ from compactctl.texts import counted_in
 
 NAME = "tiktoken"
 
-MOST_TEXTS = 1 << 16
-"""How many texts an encoding remembers the tokens of, by a digest."""
-
 MOST_PARTS = 1 << 18
 """How many parts of a session are remembered, by their place."""
 
 
-class Counts:
-    """The tokens of texts, each counted once as long as it is remembered; the oldest are forgotten."""
+class Counts(Remembered[int | None]):
+    """The tokens of texts in one encoding; None where the tokenizer gives none."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer.count)
         self.tokenizer = tokenizer
-        self.counted_characters = 0
-        """How much was given to the tokenizer."""
-        self._known: dict[bytes, int | None] = {}
-
-    def of(self, text: str) -> int | None:
-        """Return the tokens of a text; None where the tokenizer gives none."""
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        try:
-            return self._known[key]
-        except KeyError:
-            pass
-        count = self._known[key] = self.tokenizer.count(text)
-        self.counted_characters += len(text)
-        if len(self._known) > MOST_TEXTS:
-            self._known.pop(next(iter(self._known)), None)
-        return count
 
 
 _COUNTS: dict[str, Counts] = {}

@@ -5,7 +5,8 @@ offline (Python 3.12 and newer): every token of o200k_base has a class (its kind
 leads) and a count of its own as it stands alone, and a ridge regression finds what these are worth. What stands around
 texts is learnt from recorded usage: the steps between two requests, less their texts, by least absolute deviations.
 
-    python -m tests.bench.fitting CORPUS    prints what `make accuracy` prints
+    make accuracy                             prints the errors by model, held out by session and by repository
+    python -m tests.bench.fitting CORPUS      the same, in an environment that has ctok and numpy
 """
 
 import csv
@@ -20,6 +21,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,20 @@ def exact_counts(texts: Sequence[str]) -> list[Exact]:
                 known[_digest(text)] = count
         _keep("counts", known)
     return [known[_digest(text)] for text in texts]
+
+
+def exact_count(text: str) -> Exact:
+    """Return the exact counts of one text; from the cache, where it was there before."""
+    known = _remembered()
+    key = _digest(text)
+    if key not in known:
+        known[key] = exact(text)
+    return known[key]
+
+
+@cache
+def _remembered() -> dict[bytes, Exact]:
+    return dict(_cached("counts", dict))
 
 
 def _cached(name: str, make: Callable[[], Any]) -> Any:
@@ -480,8 +496,15 @@ def predicted(data: Data, learnt: Learnt, step: Step) -> float:
     return text_tokens(data.vocabulary, learnt.weights, step.texts) + frames
 
 
-Prediction = tuple[Step, float, float]
-"""A step, what the fit that never saw it makes of it, and what one factor on o200k does."""
+@dataclass(frozen=True)
+class Prediction:
+    """A step, and what is made of it without having seen it: by the fit, by one factor on o200k, and by ctok's exact
+    count of its texts with the frames of the fit (what is off then is no matter of the tokenizer)."""
+
+    step: Step
+    calibrated: float
+    one_factor: float
+    exact: float
 
 
 def held_out(data: Data, target: Target, by: str) -> list[Prediction]:
@@ -510,7 +533,9 @@ def _predictions(
 ) -> Iterator[Prediction]:
     if len(rest) >= LEAST_OCCURRENCES:
         learnt, factor = learn(data, target, rest, use), one_factor(rest)
-        yield from ((step, predicted(data, learnt, step), factor * step.tiktoken) for step in out)
+        for step in out:
+            guess = predicted(data, learnt, step)
+            yield Prediction(step, guess, factor * step.tiktoken, _exactly(data, target, learnt, step, guess))
         return
     # No other repository has usage: its texts stay unseen, and frames come from the other half of its sessions.
     sessions = sorted({step.session for step in out})
@@ -519,6 +544,14 @@ def _predictions(
         if len(others) >= LEAST_OCCURRENCES:
             inside = [step for step in out if step.session in half]
             yield from _predictions(data, target, inside, others, use)
+
+
+def _exactly(data: Data, target: Target, learnt: Learnt, step: Step, guess: float) -> float:
+    if target.version is None:
+        return guess
+    column = list(CTOK_FRAMES).index(target.version)
+    counts = sum(count[column] for count in map(exact_count, step.texts) if count is not None)
+    return guess - text_tokens(data.vocabulary, learnt.weights, step.texts) + counts
 
 
 def one_factor(own: Sequence[Step]) -> float:
@@ -583,8 +616,10 @@ def family(data: Data, target: Target, source: str) -> tuple[Family, np.ndarray 
     by_session, by_repository = held_out(data, target, "session"), held_out(data, target, "repository")
     lines = []
     for by, predictions in (("session", by_session), ("repository", by_repository)):
-        for model in sorted({model_name(step.model) for step, _, _ in predictions}):
-            own = errors((g, s.actual) for s, g, _ in predictions if is_judged(s) and model_name(s.model) == model)
+        judged = [found for found in predictions if is_judged(found.step)]
+        for model in sorted({model_name(found.step.model) for found in judged}):
+            whose = [found for found in judged if model_name(found.step.model) == model]
+            own = errors((found.calibrated, found.step.actual) for found in whose)
             if len(own) >= LEAST_JUDGED:
                 n, *figures = described(own)
                 lines.append(HeldOut(model, by, n, *(round(figure, 4) for figure in figures)))
@@ -594,7 +629,7 @@ def family(data: Data, target: Target, source: str) -> tuple[Family, np.ndarray 
     plain = {name: round(tokens, 2) for name, tokens in found if not name.startswith(OPAQUE)}
     frames = Frames(**plain, opaque=opaque)
     spreads = {
-        "calibrated": spread([(step, guess) for step, guess, _ in by_session]),
+        "calibrated": spread([(found.step, found.calibrated) for found in by_session]),
         "heuristic": spread([(step, step.heuristic) for step in own_steps(data, target)]),
         "tiktoken": spread([(step, step.tiktoken) for step in own_steps(data, target)]),
     }
@@ -602,6 +637,7 @@ def family(data: Data, target: Target, source: str) -> tuple[Family, np.ndarray 
         name=target.name,
         models=target.models,
         weights=None if learnt.weights is None else target.name,
+        ctok=target.version,
         values_alone=target.version is not None,
         frames=frames,
         spreads=spreads,
@@ -624,17 +660,19 @@ def table(data: Data) -> Iterator[str]:
     yield f"{'':28}{'':13}{'n':>5}{'bias':>9}{'median':>9}{'p90':>9}   held out by"
     for target in TARGETS:
         for by in ("session", "repository"):
-            predictions = [found for found in held_out(data, target, by) if is_judged(found[0])]
-            for model in sorted({model_name(step.model) for step, _, _ in predictions}):
-                own = [found for found in predictions if model_name(found[0].model) == model]
+            predictions = [found for found in held_out(data, target, by) if is_judged(found.step)]
+            for model in sorted({model_name(found.step.model) for found in predictions}):
+                own = [found for found in predictions if model_name(found.step.model) == model]
                 if len(own) < LEAST_JUDGED:
                     continue
                 columns = {
-                    "bytes / 3.5": [(step.heuristic, step.actual) for step, _, _ in own],
-                    "o200k": [(step.tiktoken, step.actual) for step, _, _ in own],
-                    "o200k x one": [(factor, step.actual) for step, _, factor in own],
-                    "calibrated": [(guess, step.actual) for step, guess, _ in own],
+                    "bytes / 3.5": [(found.step.heuristic, found.step.actual) for found in own],
+                    "o200k": [(found.step.tiktoken, found.step.actual) for found in own],
+                    "o200k x one": [(found.one_factor, found.step.actual) for found in own],
+                    "calibrated": [(found.calibrated, found.step.actual) for found in own],
                 }
+                if target.version is not None:
+                    columns["ctok"] = [(found.exact, found.step.actual) for found in own]
                 for name, pairs in columns.items():
                     n, bias, median, p90 = described(errors(pairs))
                     yield f"{model:28}{name:13}{n:>5}{bias:>+9.1%}{median:>9.1%}{p90:>9.1%}   {by}"
