@@ -16,7 +16,8 @@ from compactctl import profiles
 from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
-from compactctl.estimators.heuristic import media_rule, tokens_beside
+from compactctl.estimators.calibrated import beside
+from compactctl.estimators.heuristic import media_rule
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.judge import Judgeable, has_media, session_hash
 from compactctl.model import Message, Transcript
@@ -56,7 +57,7 @@ def observed(found: Judgeable, transcript: Transcript, document: Document, setti
             model,
             step.new_bytes,
             step.actual,
-            float(sum(tokens_beside(message, rule) for message in new)),
+            sum(beside(message, rule, family) for message in new),
             _parts(new, document, family),
         )
 
@@ -170,8 +171,8 @@ def _solve(base: Family, steps: Sequence[Observed]) -> dict[str, float]:
             row = [(place[name], amount) for name, amount in step.parts.items() if name in place]
             for index, amount in row:
                 right[index] += weight * amount * rest
-                for other, beside in row:
-                    matrix[index][other] += weight * amount * beside
+                for other, other_amount in row:
+                    matrix[index][other] += weight * amount * other_amount
         for name, index in place.items():
             ridge = SCALE_RIDGE if name in GROUPS else FRAME_RIDGE
             matrix[index][index] += ridge

@@ -42,6 +42,16 @@ class Frames(Struct, frozen=True, kw_only=True):
     """For what we do not look into, by its kind: the words that an agent puts around an attachment."""
 
 
+class Sealed(Struct, frozen=True):
+    """What signed or encrypted reasoning costs: so many tokens for each byte beyond those that every seal has."""
+
+    tokens_per_byte: float
+    free_bytes: int
+
+    def tokens(self, sealed_bytes: int) -> float:
+        return self.tokens_per_byte * max(0, sealed_bytes - self.free_bytes)
+
+
 class Spread(Struct, frozen=True):
     """How far an estimator was off: the p5 and p95 of its relative error on what was new in a context, where that was
     some thousand bytes and more, and of its error in tokens where it was less. Errors are positive where too much was
@@ -83,6 +93,8 @@ class Family(Struct, frozen=True, kw_only=True):
     scales: dict[str, float] = {}
     """Factors on groups of tokens (see `group`); one that is not there is 1."""
     frames: Frames = Frames()
+    sealed: Sealed | None = None
+    """None: by the rule that every estimator has (`media.sealed_tokens`)."""
     spreads: dict[str, Spread] = {}
     """By estimator."""
     source: str = ""
@@ -143,6 +155,7 @@ def _require_sound(path: str, family: Family) -> None:
         raise UsageError(f"{path}: {family.name}: no weights named {family.weights} come with this version")
     frames = msgspec.structs.asdict(family.frames)
     figures = [*family.scales.values(), *frames.pop("opaque").values(), *frames.values()]
+    figures += msgspec.structs.astuple(family.sealed) if family.sealed else ()
     if any(not 0 <= figure < 1e6 for figure in figures):
         raise UsageError(f"{path}: {family.name}: a scale or frame below 0, or beyond all sense")
 

@@ -444,3 +444,28 @@ def test_ctok_counts_what_its_package_does_and_the_profiles_frames():
     estimator = estimators.get("ctok", Settings(), Subject(document, "claude-opus-4-5", "claude-code"))
     frame = next(f for f in profiles.shipped().families if f.name == "claude-3").frames.user
     assert list(estimator.each(transcript.messages)) == [pytest.approx(3 + frame)]
+
+
+# sealed reasoning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sealed_bytes, tokens", [(0, 0), (100, 0), (101, 0.5), (300, 100)])
+def test_a_seal_costs_what_is_beyond_what_every_seal_has(sealed_bytes, tokens):
+    assert profiles.Sealed(0.5, 100).tokens(sealed_bytes) == tokens
+
+
+def test_a_familys_rule_for_sealed_reasoning_counts_in_a_calibrated_estimate_alone():
+    s = Session()
+    s.user("Go.")
+    s.assistant(thinking("", "x" * 4_000), call("c1"))
+    document = s.document()
+    [transcript] = FORMAT.read(document)
+    [_, answer] = transcript.messages
+    newer = next(family for family in profiles.shipped().families if family.name == "claude-4.8")
+    plain = msgspec.structs.replace(newer, sealed=None)
+    from compactctl.estimators.calibrated import beside
+    from compactctl.media import rule, sealed_tokens
+
+    sealed_bytes = sum(part.sealed_bytes for part in answer.parts if hasattr(part, "sealed_bytes"))
+    assert beside(answer, rule(None), plain) == sealed_tokens(sealed_bytes)
+    assert beside(answer, rule(None), newer) == newer.sealed.tokens(sealed_bytes) > sealed_tokens(sealed_bytes)

@@ -13,12 +13,12 @@ from compactctl.document import Document, Place
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
 from compactctl.estimators.encodings import Tokenizer
-from compactctl.estimators.heuristic import media_rule, tokens_beside
+from compactctl.estimators.heuristic import media_rule, media_tokens, tokens_beside
 from compactctl.estimators.interface import Subject
 from compactctl.estimators.remembered import Remembered
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.media import Rule
-from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
+from compactctl.model import Media, Message, Part, Reasoning, Text, ToolResult, utf8_size
 from compactctl.profiles import WEIGHT_ONE, Family, Match, Profile
 from compactctl.settings import Settings
 
@@ -117,7 +117,7 @@ class Calibrated:
         follows_result = False
         for message in messages:
             frame = self._frame(message, follows_result)
-            yield frame + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
+            yield frame + sum(map(self._part, message.parts)) + beside(message, self._rule, self.family)
             follows_result = message.result is not None
 
     def of(self, document: Document) -> "Calibrated":
@@ -149,6 +149,14 @@ class Calibrated:
             self._uncounted += 1
             return utf8_size(text) / self._bytes_per_token
         return found
+
+
+def beside(message: Message, rule: Rule, family: Family) -> float:
+    """Return the tokens of what is no text: media by their rule, sealed reasoning by what the family knows of it."""
+    if family.sealed is None:
+        return tokens_beside(message, rule)
+    sealed = (part.sealed_bytes for part in message.parts if isinstance(part, Reasoning))
+    return media_tokens(message, rule) + sum(map(family.sealed.tokens, sealed))
 
 
 def make(settings: Settings, subject: Subject, family: str) -> Calibrated:

@@ -71,12 +71,19 @@ def message_bytes(message: Message) -> int:
 def tokens_beside(message: Message, rule: Rule) -> int:
     """Return the tokens of what is counted outside the bytes: images and documents by the rule of the model's family,
     sealed reasoning."""
+    tokens = media_tokens(message, rule)
+    for part in message.parts:
+        if isinstance(part, Reasoning):
+            tokens += sealed_tokens(part.sealed_bytes)
+    return tokens
+
+
+def media_tokens(message: Message, rule: Rule) -> int:
+    """Return the tokens of the images and documents in a message."""
     tokens = 0
     for part in message.parts:
         if isinstance(part, ToolResult):
             tokens += sum(map(rule.tokens, part.media)) if part.media else 0
         elif isinstance(part, Media):
             tokens += rule.tokens(part)
-        elif isinstance(part, Reasoning):
-            tokens += sealed_tokens(part.sealed_bytes)
     return tokens

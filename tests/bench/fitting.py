@@ -33,7 +33,7 @@ from compactctl.estimators import encodings
 from compactctl.estimators.interface import Subject
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.model import Message, Reasoning, ToolCall
-from compactctl.profiles import WEIGHT_ONE, Family, Frames, HeldOut, Spread
+from compactctl.profiles import WEIGHT_ONE, Family, Frames, HeldOut, Sealed, Spread
 from compactctl.session import opened
 from compactctl.settings import Settings
 
@@ -428,6 +428,36 @@ def fit_frames(counts: np.ndarray, rest: np.ndarray, actual: np.ndarray) -> np.n
     return solved
 
 
+@dataclass(frozen=True)
+class Thought:
+    """An answer whose reasoning is sealed: its output, what of it is readable, and the seal's size."""
+
+    session: str
+    model: str
+    output: int
+    texts: tuple[str, ...]
+    frames: Counter[str]
+    sealed_bytes: int
+
+
+def thoughts(rows: Sequence[Row]) -> Iterator[Thought]:
+    """Yield the answers with sealed reasoning alone whose output was recorded."""
+    for row in rows:
+        if not row.has_usage or row.format not in formats.FORMATS:
+            continue
+        with opened(str(row.path), None) as session:
+            for transcript in session.read.transcripts:
+                for message in transcript.messages:
+                    found = [part for part in message.parts if isinstance(part, Reasoning)]
+                    sealed = sum(part.sealed_bytes for part in found)
+                    usage = message.usage
+                    if usage is None or not usage.is_output_known or not sealed or any(p.size_bytes for p in found):
+                        continue
+                    model = usage.model or transcript.model or ""
+                    texts, frames = counted([message], session.document, values_alone="claude" in model)
+                    yield Thought(row.path.name, model, usage.output_tokens, texts, frames, sealed)
+
+
 # a family, fitted and held out -------------------------------------------------------------------------
 
 
@@ -448,6 +478,7 @@ class Data:
     features: np.ndarray
     exact: np.ndarray
     steps: list[Step] = field(default_factory=list)
+    thoughts: list[Thought] = field(default_factory=list)
 
 
 def load(folder: Path) -> Data:
@@ -465,7 +496,9 @@ def load(folder: Path) -> Data:
     kept = [(text, where, count) for (text, where), count in counted_texts if count is not None]
     texts = Texts([text for text, _, _ in kept], [w[0] for _, w, _ in kept], [w[1] for _, w, _ in kept])
     features = np.array([vocabulary.features(text) for text in texts.texts])
-    return Data(vocabulary, texts, features, np.array([count for _, _, count in kept], dtype=float), found)
+    return Data(
+        vocabulary, texts, features, np.array([count for _, _, count in kept], dtype=float), found, list(thoughts(rows))
+    )
 
 
 def learn(data: Data, target: Target, own: Sequence[Step], use_text: np.ndarray) -> Learnt:
@@ -483,6 +516,34 @@ def learn(data: Data, target: Target, own: Sequence[Step], use_text: np.ndarray)
     actual = np.array([step.actual for step in usable], dtype=float)
     rest = actual - np.array([text_tokens(data.vocabulary, weights, step.texts) for step in usable])
     return Learnt(weights, dict(zip(names, fit_frames(counts, rest, actual).tolist(), strict=True)))
+
+
+LEAST_THOUGHTS = 100
+LEAST_SEAL_BYTES = 64
+"""A smaller seal was taken out of the file by somebody."""
+
+
+def fit_sealed(data: Data, target: Target, learnt: Learnt) -> Sealed | None:
+    """Return what a byte of a seal is worth, by least absolute deviations; None for too few."""
+    own = [t for t in data.thoughts if target_of(t.model) is target and t.sealed_bytes >= LEAST_SEAL_BYTES]
+    if len(own) < LEAST_THOUGHTS:
+        return None
+    size = np.array([thought.sealed_bytes for thought in own], dtype=float)
+    rest = np.array(
+        [
+            thought.output
+            - text_tokens(data.vocabulary, learnt.weights, thought.texts)
+            - sum(count * learnt.frames.get(name, 0.0) for name, count in thought.frames.items())
+            for thought in own
+        ]
+    )
+    design = np.column_stack([size, np.ones(len(size))])
+    weights = np.ones(len(size))
+    for _ in range(ROUNDS):
+        weighted = design * weights[:, None]
+        slope, shift = np.linalg.solve(weighted.T @ weighted, weighted.T @ (rest * weights))
+        weights = 1 / np.sqrt(np.maximum(np.abs(rest - design @ [slope, shift]), 1.0))
+    return Sealed(round(float(slope), 4), max(0, round(float(-shift / slope))))
 
 
 def text_tokens(vocabulary: Vocabulary, weights: np.ndarray | None, texts: Iterable[str]) -> float:
@@ -562,12 +623,12 @@ def one_factor(own: Sequence[Step]) -> float:
 
 def own_steps(data: Data, target: Target) -> list[Step]:
     """Return the steps of a family's models."""
-    taken: list[Step] = []
-    for step in data.steps:
-        first = next((t for t in TARGETS if re.search(t.models, step.model)), None)
-        if first is target:
-            taken.append(step)
-    return taken
+    return [step for step in data.steps if target_of(step.model) is target]
+
+
+def target_of(model: str) -> Target | None:
+    """Return the family of a model."""
+    return next((target for target in TARGETS if re.search(target.models, model)), None)
 
 
 def is_judged(step: Step) -> bool:
@@ -640,6 +701,7 @@ def family(data: Data, target: Target, source: str) -> tuple[Family, np.ndarray 
         ctok=target.version,
         values_alone=target.version is not None,
         frames=frames,
+        sealed=fit_sealed(data, target, learnt),
         spreads=spreads,
         source=source,
         held_out=tuple(lines),
