@@ -227,7 +227,7 @@ def test_a_text_that_tiktoken_panics_over_is_the_heuristics_and_the_name_says_so
     assert (estimator.name, estimator.remarks) == ("tiktoken:test", ())
     assert estimator.tokens([said("a panic"), said("abc")]) == 4 + 2 + 4 + 3
     assert estimator.name == "tiktoken:test, partly heuristic"
-    assert estimator.remarks == ("tiktoken failed over 1 texts: their tokens are the heuristic's",)
+    assert estimator.remarks == ("the tokenizer failed over one text: its tokens are the heuristic's",)
 
 
 def test_an_interrupt_while_counting_is_no_panic():

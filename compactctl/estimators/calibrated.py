@@ -9,23 +9,21 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from compactctl import profiles
-from compactctl.document import Document, Place
+from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
+from compactctl.estimators.bound import Bound
 from compactctl.estimators.encodings import Tokenizer
 from compactctl.estimators.heuristic import media_rule, media_tokens, tokens_beside
 from compactctl.estimators.interface import Subject
 from compactctl.estimators.remembered import Remembered
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.media import Rule
-from compactctl.model import Media, Message, Part, Reasoning, Text, ToolResult, utf8_size
+from compactctl.model import Message, Part, Reasoning
 from compactctl.profiles import WEIGHT_ONE, Family, Match, Profile
 from compactctl.settings import Settings
 
 NAME = "calibrated"
-
-MOST_PARTS = 1 << 18
-
 
 Scale = Remembered[float | None]
 """What texts come to in one family; None where the tokenizer gives no tokens."""
@@ -77,36 +75,21 @@ def scale(family: Family) -> Scale:
     return _SCALES[key]
 
 
-class Calibrated:
+class Calibrated(Bound):
     """The estimator with one family of a profile, bound to one document."""
 
     def __init__(
         self, match: Match, scale: Scale, document: Document, bytes_per_token: float, rule: Rule, kind: str = NAME
     ) -> None:
         family = match.family
-        self.family = family
+        assumed = (match.assumed,) if match.assumed else ()
+        super().__init__(f"{kind}:{family.name}", assumed, document, bytes_per_token, rule)
+        self._family = family
         self._kind = kind
         self._match = match
-        self._rule = rule
         self._scale = scale
         own = msgspec.structs.asdict(family.frames)
         self._frames: dict[str, float] = {OPAQUE + kind: tokens for kind, tokens in own.pop("opaque").items()} | own
-        self._document = document
-        self._bytes_per_token = bytes_per_token
-        self._parts: dict[Place, float] = {}
-        self._uncounted = 0
-
-    @property
-    def name(self) -> str:
-        """The family; it says so where the tokenizer failed and some of the number is the heuristic's."""
-        mixed = ", partly heuristic" if self._uncounted else ""
-        return f"{self._kind}:{self.family.name}{mixed}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What was assumed, and how many texts the tokenizer failed over."""
-        failed = f"the tokenizer failed over {self._uncounted:,} texts: their tokens are the heuristic's"
-        return (*filter(None, [self._match.assumed]), *([failed] if self._uncounted else []))
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together, frames included, rounded up once."""
@@ -116,39 +99,21 @@ class Calibrated:
         """Yield the tokens of each message where it stands: a result costs more behind another one."""
         follows_result = False
         for message in messages:
-            frame = self._frame(message, follows_result)
-            yield frame + sum(map(self._part, message.parts)) + beside(message, self._rule, self.family)
+            frame = sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
+            yield frame + self._of_parts(message.parts) + beside(message, self._rule, self._family)
             follows_result = message.result is not None
 
     def of(self, document: Document) -> "Calibrated":
         """Return the estimator for another document."""
         return Calibrated(self._match, self._scale, document, self._bytes_per_token, self._rule, self._kind)
 
-    def _frame(self, message: Message, follows_result: bool) -> float:
-        return sum(self._frames.get(name, 0.0) for name in framed(message, follows_result=follows_result))
-
-    def _part(self, part: Part) -> float:
-        if isinstance(part, Media):
-            return 0.0
-        if isinstance(part, Text | ToolResult) and part.made is not None:
-            return self._read(part)
-        found = self._parts.get(part.place)
-        if found is None:
-            found = self._read(part)
-            if len(self._parts) < MOST_PARTS:
-                self._parts[part.place] = found
-        return found
-
     def _read(self, part: Part) -> float:
-        found = said(part, self._document, values_alone=self.family.values_alone)
-        return found.arguments * self.family.frames.argument + sum(map(self._text, found.texts))
+        found = said(part, self._document, values_alone=self._family.values_alone)
+        return found.arguments * self._family.frames.argument + sum(map(self._text, found.texts))
 
     def _text(self, text: str) -> float:
         found = self._scale.of(text)
-        if found is None:
-            self._uncounted += 1
-            return utf8_size(text) / self._bytes_per_token
-        return found
+        return self._by_bytes(text) if found is None else found
 
 
 def beside(message: Message, rule: Rule, family: Family) -> float:

@@ -10,22 +10,20 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 
-from compactctl.document import Document, Place
+from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.estimators import encodings
+from compactctl.estimators.bound import Bound
 from compactctl.estimators.encodings import BUNDLED, Tokenizer
 from compactctl.estimators.heuristic import media_rule, tokens_beside
 from compactctl.estimators.interface import Subject
 from compactctl.estimators.remembered import Remembered
 from compactctl.media import Rule
-from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
+from compactctl.model import Message, Part
 from compactctl.settings import Settings
 from compactctl.texts import counted_in
 
 NAME = "tiktoken"
-
-MOST_PARTS = 1 << 18
-"""How many parts of a session are remembered, by their place."""
 
 
 class Counts(Remembered[int | None]):
@@ -44,70 +42,34 @@ def _counts(tokenizer: Tokenizer) -> Counts:
     return _COUNTS.setdefault(tokenizer.name, Counts(tokenizer))
 
 
-class Tiktoken:
+class Tiktoken(Bound):
     """The estimator with one encoding, bound to one document."""
 
     def __init__(
-        self, counts: Counts, document: Document, bytes_per_token: float, rule: Rule, remarks: tuple[str, ...] = ()
+        self, counts: Counts, document: Document, bytes_per_token: float, rule: Rule, assumed: tuple[str, ...] = ()
     ) -> None:
+        super().__init__(f"{NAME}:{counts.tokenizer.name}", assumed, document, bytes_per_token, rule)
         self._counts = counts
-        self._document = document
-        self._bytes_per_token = bytes_per_token
-        self._rule = rule
-        self._remarks = remarks
-        self._parts: dict[Place, int] = {}
-        self._uncounted = 0
-
-    @property
-    def name(self) -> str:
-        """The encoding; it says so where the tokenizer failed and some of the number is the heuristic's."""
-        mixed = ", partly heuristic" if self._uncounted else ""
-        return f"{NAME}:{self._counts.tokenizer.name}{mixed}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What was assumed, and how many texts the tokenizer failed over."""
-        if not self._uncounted:
-            return self._remarks
-        failed = f"tiktoken failed over {self._uncounted:,} texts: their tokens are the heuristic's"
-        return (*self._remarks, failed)
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of the texts that count, and of what is not text by rules of its own."""
-        return sum(map(self._message, messages))
+        return int(sum(self.each(messages)))
 
     def each(self, messages: Iterable[Message]) -> Iterator[float]:
         """Yield the tokens of each message."""
-        return map(float, map(self._message, messages))
-
-    def _message(self, message: Message) -> int:
-        return self._text(message.role) + sum(map(self._part, message.parts)) + tokens_beside(message, self._rule)
+        for message in messages:
+            yield self._text(message.role) + self._of_parts(message.parts) + tokens_beside(message, self._rule)
 
     def of(self, document: Document) -> "Tiktoken":
         """Return the estimator for another document."""
-        return Tiktoken(self._counts, document, self._bytes_per_token, self._rule, self._remarks)
+        return Tiktoken(self._counts, document, self._bytes_per_token, self._rule, self._assumed)
 
-    def _part(self, part: Part) -> int:
-        if isinstance(part, Media):
-            return 0
-        if isinstance(part, Text | ToolResult) and part.made is not None:
-            return self._read(part)
-        found = self._parts.get(part.place)
-        if found is None:
-            found = self._read(part)
-            if len(self._parts) < MOST_PARTS:
-                self._parts[part.place] = found
-        return found
-
-    def _read(self, part: Part) -> int:
+    def _read(self, part: Part) -> float:
         return sum(self._text(text) for _, text in counted_in(part, self._document))
 
     def _text(self, text: str) -> int:
         count = self._counts.of(text)
-        if count is None:
-            self._uncounted += 1
-            return math.ceil(utf8_size(text) / self._bytes_per_token)
-        return count
+        return math.ceil(self._by_bytes(text)) if count is None else count
 
 
 def make(settings: Settings, subject: Subject, encoding: str) -> Tiktoken:
@@ -115,7 +77,7 @@ def make(settings: Settings, subject: Subject, encoding: str) -> Tiktoken:
 
     Raises UsageError where there is no such encoding.
     """
-    file, remarks = settings.estimator.encoding_file, tuple[str, ...]()
+    file, assumed = settings.estimator.encoding_file, tuple[str, ...]()
     if encoding:
         tokenizer = encodings.bundled(_known(encoding))
     elif file is not None:
@@ -123,9 +85,9 @@ def make(settings: Settings, subject: Subject, encoding: str) -> Tiktoken:
     else:
         choice = encodings.of_model(subject.model)
         tokenizer = encodings.bundled(choice.name)
-        remarks = (choice.assumed,) if choice.assumed else ()
+        assumed = (choice.assumed,) if choice.assumed else ()
     rule = media_rule(settings, subject.model)
-    return Tiktoken(_counts(tokenizer), subject.document, float(settings.estimator.bytes_per_token), rule, remarks)
+    return Tiktoken(_counts(tokenizer), subject.document, float(settings.estimator.bytes_per_token), rule, assumed)
 
 
 def check(settings: Settings, encoding: str) -> None:
