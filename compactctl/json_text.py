@@ -29,6 +29,11 @@ def write_json(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
+def string(value: Any) -> str:
+    """Return a decoded value where it is a text; "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
 ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )

@@ -29,7 +29,9 @@ from msgspec import Raw, Struct
 from compactctl.document import Document, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content
-from compactctl.formats.logs import Log, Strangers, string
+from compactctl.formats.logs import Log
+from compactctl.formats.strangers import Strangers
+from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
     Message,

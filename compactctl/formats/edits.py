@@ -19,6 +19,15 @@ _NOTE = re.compile(rb'"\[\d+ bytes, saved by compactctl to ')
 """How a note begins that stands for what was saved: it is never shortened again."""
 
 
+def spill_edits(document: Document, spilled: Iterable[Spilled]) -> list[Edit]:
+    """Return the edits that put previews where results stand, and slim the copies of those results."""
+    edits: list[Edit] = []
+    for item in spilled:
+        edits.append(replace_text(document, item.result.place, item.preview))
+        edits += _slim_copies(document, item)
+    return edits
+
+
 def replace_text(document: Document, place: Place, text: str) -> Edit:
     """Return the edit that makes `text` the whole text of the value at `place`, in the shape it has.
 
@@ -50,7 +59,7 @@ def saved_note(size_bytes: int, path: str) -> str:
     return f"[{size_bytes} bytes, saved by compactctl to {path}]"
 
 
-def slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
+def _slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
     """Return the edits that shorten the copies of a spilled result.
 
     Every key stays and every value keeps its type, since the agent's own display reads them: long strings give

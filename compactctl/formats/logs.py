@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit
 from compactctl.errors import NotCompactable
-from compactctl.findings import Finding
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.model import Transcript
 from compactctl.plan import Cut
@@ -66,26 +65,3 @@ class Log(Struct, frozen=True):
 
     def _refuse(self) -> NoReturn:
         raise NotCompactable(f"the output of {self.printed_by} is a log, and no log is compacted")
-
-
-class Strangers:
-    """Records of kinds that a format does not know, told once a kind."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, tuple[int, int]] = {}
-
-    def note(self, kind: str, line: int) -> None:
-        first, count = self._kinds.get(kind, (line, 0))
-        self._kinds[kind] = (first, count + 1)
-
-    def findings(self) -> list[Finding]:
-        """Return a finding for each kind, at its first line."""
-        return [
-            Finding(line, "unknown-record", f"one {kind}" if count == 1 else f"{count:,} {kind}")
-            for kind, (line, count) in self._kinds.items()
-        ]
-
-
-def string(value: object) -> str:
-    """Return a text as it is; "" for what is none."""
-    return value if isinstance(value, str) else ""

@@ -10,7 +10,6 @@ Usage is read by its own shape, because whether cached tokens are inside the inp
 not (Anthropic: earendil-works/pi#6353).
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,10 +20,12 @@ from compactctl.document import Document, Edit, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.cutting import originals_behind
-from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.formats.messages_compact import compaction
+from compactctl.formats.strangers import Strangers
+from compactctl.json_text import string
 from compactctl.model import (
     Message,
     Opaque,
@@ -168,14 +169,14 @@ class MessageLines(Struct, frozen=True):
         lines = _Session(self.name, self.is_anthropic)
         sessions: list[_Session] = []
         sizes: list[int] = []
-        strangers = _Strangers()
+        strangers = Strangers()
         for record in document.records(_LINE):
             value = record.value
             if value is not None and isinstance(value.messages, list):
                 sessions.append(_read_conversation(_Session(self.name, self.is_anthropic), value, record))
                 sizes.append(record.size_bytes)
             elif value is None or not lines.add(value, Place(record.index), record.line):
-                strangers.note(record.line, value)
+                strangers.note(_kind(value), record.line)
         if lines.found:
             sessions.insert(0, lines)
             sizes.insert(0, 0)
@@ -184,17 +185,13 @@ class MessageLines(Struct, frozen=True):
         sizes[0] = document.size_bytes - sum(sizes[1:])
         several = len(sessions) > 1
         return [
-            session.transcript(sizes[i], i if several else None, strangers.findings() if i == 0 else [])
+            session.transcript(sizes[i], i if several else None, strangers.findings(_no_message) if i == 0 else [])
             for i, session in enumerate(sessions)
         ]
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where results stand."""
-        edits: list[Edit] = []
-        for item in spilled:
-            edits.append(replace_text(document, item.result.place, item.preview))
-            edits += slim_copies(document, item)
-        return edits
+        return spill_edits(document, spilled)
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: no agent decides by what such a file recorded."""
@@ -324,18 +321,18 @@ class _Session:
             self._summary = len(self.messages), originals
 
     def _tool_message(self, message: _Message, content: Content, place: Place) -> ToolResult:
-        call_id = _string(message.tool_call_id) or (_string(message.name) if message.role == "function" else "")
+        call_id = string(message.tool_call_id) or (string(message.name) if message.role == "function" else "")
         where = place if message.content is UNSET else place.at("content")
-        name = _string(message.name) or self._tools.get(call_id, "")
+        name = string(message.name) or self._tools.get(call_id, "")
         return read_result(content, where, call_id, name=name)
 
     def _said(self, message: _Message, content: Content, place: Place) -> list[Part]:
         parts: list[Part] = []
-        reasoning = _string(message.reasoning_content)
+        reasoning = string(message.reasoning_content)
         if reasoning:
             parts.append(Reasoning(place.at("reasoning_content"), utf8_size(reasoning)))
         parts += read_content(content, place.at("content"), self._tools)
-        refusal = _string(message.refusal)
+        refusal = string(message.refusal)
         if refusal:
             parts.append(Text(place.at("refusal"), utf8_size(refusal)))
         return parts
@@ -345,13 +342,13 @@ class _Session:
             parts += [_call(raw, place.at("tool_calls", index)) for index, raw in enumerate(message.tool_calls)]
         if len(message.function_call):
             parts += _function_call(message.function_call, place.at("function_call"))
-        model = _string(message.model) or None
+        model = string(message.model) or None
         self._model = model or self._model
-        usage = _usage(message.usage, line, model, _string(message.id) or None)
+        usage = _usage(message.usage, line, model, string(message.id) or None)
         if usage is not None:
             self._requests[usage.request_id or f"#{len(self._requests)}"] = usage
         self._answer(
-            _string(message.id) if self._joins_answers else "",
+            string(message.id) if self._joins_answers else "",
             [part for part in parts if not isinstance(part, ToolResult)],
             place,
             line,
@@ -454,10 +451,6 @@ class _Session:
         return findings
 
 
-def _string(value: Content) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _call(raw: Raw, place: Place) -> Part:
     """Return one of `tool_calls`: a function's or a custom tool's, with its argument string or object."""
     try:
@@ -507,25 +500,6 @@ def _usage(raw: Raw, line: int, model: str | None, request_id: str | None) -> Us
 # what is not a message ---------------------------------------------------------------------------
 
 
-class _Strangers:
-    """Counts the records that are no messages, by what they look like."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._first: dict[str, int] = {}
-
-    def note(self, line: int, value: _Line | None) -> None:
-        kind = _kind(value)
-        self._counts[kind] += 1
-        self._first.setdefault(kind, line)
-
-    def findings(self) -> list[Finding]:
-        return [
-            Finding(self._first[kind], "unknown-record", f"{kind} is no message ({_times(count)})")
-            for kind, count in self._counts.items()
-        ]
-
-
 def _kind(value: _Line | None) -> str:
     if value is None:
         return "a record that is no object"
@@ -534,5 +508,5 @@ def _kind(value: _Line | None) -> str:
     return "an object without a role"
 
 
-def _times(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"
+def _no_message(kind: str, count: int) -> str:
+    return f"{kind} is no message ({'1 record' if count == 1 else f'{count:,} records'})"

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from compactctl.json_text import string
+
 Object = Mapping[str, Any]
 
 
@@ -17,10 +19,6 @@ class Other(Struct, frozen=True):
 
     name: str
     claims: Callable[[Object], bool]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _has(record: Object, *keys: str) -> bool:
@@ -38,7 +36,7 @@ def _first(value: Any) -> Object:
 
 def _copilot(record: Object) -> bool:
     starts = ("session.", "user.message", "assistant.", "tool.execution_", "system.message", "hook.")
-    return _text(record.get("type")).startswith(starts) and isinstance(record.get("data"), dict)
+    return string(record.get("type")).startswith(starts) and isinstance(record.get("data"), dict)
 
 
 def _gemini(record: Object) -> bool:
@@ -65,7 +63,7 @@ def _kimi_cli(record: Object) -> bool:
 def _kimi_wire(record: Object) -> bool:
     if record.get("type") == "metadata":
         return "protocol_version" in record
-    return _text(record.get("type")).startswith(("context.", "turn.", "profile.", "runtime.")) and "agentId" in record
+    return string(record.get("type")).startswith(("context.", "turn.", "profile.", "runtime.")) and "agentId" in record
 
 
 def _openhands(record: Object) -> bool:
@@ -75,7 +73,7 @@ def _openhands(record: Object) -> bool:
 
 
 def _atif(record: Object) -> bool:
-    return _text(record.get("schema_version")).startswith("ATIF") and "steps" in record
+    return string(record.get("schema_version")).startswith("ATIF") and "steps" in record
 
 
 def _opencode(record: Object) -> bool:
@@ -96,14 +94,14 @@ _ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_cal
 def _responses(record: Object) -> bool:
     kind = record.get("type")
     if kind == "message":
-        return _text(_first(record.get("content")).get("type")) in ("input_text", "output_text")
+        return string(_first(record.get("content")).get("type")) in ("input_text", "output_text")
     return kind in _ITEMS and "payload" not in record
 
 
 def _goose(record: Object) -> bool:
     if _has(record, "working_dir", "message_count"):
         return True
-    types = {_text(block.get("type")) for block in _list(record.get("content")) if isinstance(block, dict)}
+    types = {string(block.get("type")) for block in _list(record.get("content")) if isinstance(block, dict)}
     return _has(record, "role", "created") and bool(types & {"toolRequest", "toolResponse"} or "metadata" in record)
 
 
@@ -121,7 +119,7 @@ def _gemini_tuning(record: Object) -> bool:
 
 
 def _ours(record: Object) -> bool:
-    return _text(record.get("schema")).startswith("compactctl.")
+    return string(record.get("schema")).startswith("compactctl.")
 
 
 OTHERS = (

@@ -48,7 +48,7 @@ from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, L
 from compactctl.formats.claude_code.mend import CHAIN, mend_links, unknown_results
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
-from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.model import (
@@ -106,11 +106,7 @@ class ClaudeCode:
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where results stand, and slim the display's copies."""
-        edits: list[Edit] = []
-        for item in spilled:
-            edits.append(replace_text(document, item.result.place, item.preview))
-            edits += slim_copies(document, item)
-        return edits
+        return spill_edits(document, spilled)
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""

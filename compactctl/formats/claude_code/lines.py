@@ -13,6 +13,7 @@ from compactctl.formats.blocks import read_content
 from compactctl.formats.claude_code import shapes
 from compactctl.formats.claude_code.attachments import read_attachment
 from compactctl.formats.claude_code.shapes import LINE, Line, LookedInto, text_of
+from compactctl.formats.strangers import Strangers
 from compactctl.json_text import read_json
 from compactctl.model import (
     KINDS,
@@ -156,7 +157,7 @@ class Lines:
         """Whether any record is of a known type."""
         self.bytes: dict[str, int] = dict.fromkeys(KINDS, 0)
         self._names: dict[str, str] = {}
-        self._strangers: dict[str, tuple[int, int]] = {}
+        self._strangers = Strangers()
         self._last_talk: Node | None = None
         self._last_uuid: str | None = None
         self._last_marks = PLAIN
@@ -181,10 +182,7 @@ class Lines:
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with single records."""
-        found = [
-            Finding(line, "unknown-record", f"{count:,} {kind}" if count > 1 else f"one {kind}")
-            for kind, (line, count) in self._strangers.items()
-        ]
+        found = self._strangers.findings()
         if self.replays:
             count = len(self.replays)
             text = f"{count:,} records repeat earlier ones" if count > 1 else "one record repeats an earlier one"
@@ -194,7 +192,7 @@ class Lines:
     def _read(self, record: Record[Line]) -> None:
         line = record.value
         if line is None:
-            self._stranger("not an object of a known shape", record.line)
+            self._strangers.note("not an object of a known shape", record.line)
             return
         kind = line.type
         if (kind == "assistant" or kind == "user") and (message := line.message) is not UNSET:
@@ -211,21 +209,17 @@ class Lines:
         elif kind in SHADOWS:
             self.bytes["copies"] += record.size_bytes
         elif kind not in BOOKKEEPING:
-            self._stranger(f"of type {kind}" if kind else "without a type", record.line)
+            self._strangers.note(f"of type {kind}" if kind else "without a type", record.line)
             self._pass_through(record, line)
             return
         self.is_known = True
-
-    def _stranger(self, kind: str, line: int) -> None:
-        first, count = self._strangers.get(kind, (line, 0))
-        self._strangers[kind] = (first, count + 1)
 
     # talk ------------------------------------------------------------------------------------------
 
     def _talk(self, record: Record[Line], line: Line, message: shapes.Message | LookedInto | None) -> None:
         route: Route = _CONTENT
         if message is None:
-            self._stranger(f"of type {line.type} with a message of unknown shape", record.line)
+            self._strangers.note(f"of type {line.type} with a message of unknown shape", record.line)
             message = LookedInto()
         elif message.is_plain:
             route = _MESSAGE

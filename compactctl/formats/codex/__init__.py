@@ -40,7 +40,7 @@ from compactctl.formats.codex.fork import new_session
 from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
-from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.json_text import write_json
@@ -76,11 +76,7 @@ class Codex(Struct, frozen=True):
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where outputs stand, and slim their copies in events."""
-        edits: list[Edit] = []
-        for item in spilled:
-            edits.append(replace_text(document, item.result.place, item.preview))
-            edits += slim_copies(document, item)
-        return edits
+        return spill_edits(document, spilled)
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return the edits that make the newest `token_count` say what the context now is."""

@@ -5,7 +5,8 @@ from msgspec import Raw, Struct
 
 from compactctl.document import Place
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
-from compactctl.formats.codex.records import Copies, Payload, pieces, string, text, texts
+from compactctl.formats.codex.records import Copies, Payload, pieces, text, texts
+from compactctl.json_text import string
 from compactctl.media import image_pixels
 from compactctl.model import Copy, Media, Opaque, Part, Reasoning, ToolCall, ToolResult, utf8_size
 

@@ -20,7 +20,6 @@ from compactctl.formats.codex.records import (
     Payload,
     is_list,
     lenient,
-    string,
     text,
 )
 from compactctl.formats.codex.replay import (
@@ -36,6 +35,8 @@ from compactctl.formats.codex.replay import (
     why_outside,
     without_turns,
 )
+from compactctl.formats.strangers import Strangers, not_read
+from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
     Message,
@@ -76,7 +77,7 @@ class Reader:
         self._weighed: list[tuple[Part, ...]] = []
         self._copied_bytes = 0
         self._event_bytes = 0
-        self._strangers: dict[str, tuple[int, int]] = {}
+        self._strangers = Strangers()
         self._unread: list[int] = []
 
     def take(self, record: Record[Line]) -> None:
@@ -95,12 +96,7 @@ class Reader:
         elif line.record_type == "state":
             self.is_codex = True
         else:
-            self._stranger(f"type {line.type}" if line.type else "no type", record.line)
-
-    def _stranger(self, kind: str, line: int) -> None:
-        """Note something that is not read: `kind` is what it is, in words."""
-        first, count = self._strangers.get(kind, (line, 0))
-        self._strangers[kind] = first, count + 1
+            self._strangers.note(f"type {line.type}" if line.type else "no type", record.line)
 
     def _take_payload(self, kind: str, payload: Payload, record: Record[Line]) -> None:
         place = Place(record.index, ("payload",))
@@ -126,7 +122,7 @@ class Reader:
             return
         said = self._items.read(item, place, line)
         if said is None:
-            self._stranger(f"item type {item.type}", line)
+            self._strangers.note(f"item type {item.type}", line)
         elif said.role == "system":
             self._weighed.append(said.parts)
         else:
@@ -194,7 +190,7 @@ class Reader:
         """Return the session. The document was walked to its end."""
         findings: list[Finding] = []
         for index in self._unread:
-            self._stranger("another shape", document.line(index))
+            self._strangers.note("another shape", document.line(index))
         context, floor_record = self._replayed(document, findings)
         messages = mark_leading(joined(context), context)
         header = self._header or Payload()
@@ -256,13 +252,13 @@ class Reader:
         try:
             item = PAYLOAD.decode(raw)
         except msgspec.DecodeError:
-            self._stranger("another shape in a replacement history", line)
+            self._strangers.note("another shape in a replacement history", line)
             return
         if item.type in UNSENT_ITEMS:
             return
         said = self._items.read(item, place, line)
         if said is None:
-            self._stranger(f"item type {item.type}", line)
+            self._strangers.note(f"item type {item.type}", line)
         elif said.role != "system":
             self._weighed.append(said.parts)
             if said.role == "user":
@@ -273,7 +269,7 @@ class Reader:
         try:
             entry = ENTRY.decode(raw)
         except msgspec.DecodeError:
-            self._stranger("another shape in a replacement history", line)
+            self._strangers.note("another shape in a replacement history", line)
             return
         if entry.item is not None:
             start, end = span(raw, ("item",))
@@ -281,7 +277,7 @@ class Reader:
             return
         said = known.get(string(entry.item_id))
         if said is None:
-            self._stranger("reference to an item that is not in the file", line)
+            self._strangers.note("reference to an item that is not in the file", line)
         else:
             yield bound(said) if entry.type != "reference" else said
 
@@ -328,10 +324,7 @@ class Reader:
         return {**tally, "other": document.size_bytes - sum(tally.values())}
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
-        findings = pairing_findings(messages, order_matters=False)
-        for kind, (line, count) in self._strangers.items():
-            which = "not read" if count == 1 else f"{count:,} of them, the first here; not read"
-            findings.append(Finding(line, "unknown-record", f"{kind}: {which}"))
+        findings = [*pairing_findings(messages, order_matters=False), *self._strangers.findings(not_read)]
         if not messages:
             findings.append(Finding(None, "empty-session", "no message in it"))
         elif not self._requests and any(message.role == "assistant" for message in messages):

@@ -126,11 +126,6 @@ PIECE = msgspec.json.Decoder(Piece)
 STRING = msgspec.json.Decoder(str)
 
 
-def string(value: Any) -> str:
-    """Return the value where it is a string, else ""."""
-    return value if isinstance(value, str) else ""
-
-
 def text(raw: Raw) -> str:
     """Return the string that a raw value is; "" for anything else."""
     try:

@@ -35,7 +35,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl.document import Document, Edit, Place, Replace
-from compactctl.formats.edits import replace_text, slim_copies
+from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.formats.pi.compact import compaction
@@ -80,11 +80,7 @@ class PiSession(Struct, frozen=True):
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where results stand, and slim their details."""
-        edits: list[Edit] = []
-        for item in spilled:
-            edits.append(replace_text(document, item.result.place, item.preview))
-            edits += slim_copies(document, item)
-        return edits
+        return spill_edits(document, spilled)
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return the edits that make the usage of the last answer on the path say what the context now is."""

@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, Struct
 from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
 from compactctl.formats.cutting import Parted, derived_digits, part
 from compactctl.formats.interface import CompactionEdits
-from compactctl.json_text import write_json
+from compactctl.json_text import string, write_json
 from compactctl.model import Message, Opaque, Text, Transcript
 from compactctl.plan import Cut
 
@@ -137,11 +137,11 @@ class _Tree:
         is_system = len(line.message) > 0 and b'"system"' in bytes(line.message)[:64]
         row = _Row(
             record,
-            _string(line.type),
-            _string(line.id),
-            _string(line.parentId),
+            string(line.type),
+            string(line.id),
+            string(line.parentId),
             line.parentId is not UNSET,
-            _string(line.targetId),
+            string(line.targetId),
             is_system,
             line.timestamp,
         )
@@ -266,7 +266,3 @@ class _Tree:
             return Insert(self._records - 1, entry)
         first = min(self._kept)
         return Insert(first - 1 if first else BEFORE_ALL, entry)
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else ""

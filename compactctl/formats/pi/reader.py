@@ -20,9 +20,10 @@ from compactctl.formats.pi.shapes import (
     Replacement,
     UsageField,
     count_of,
-    string_of,
 )
 from compactctl.formats.pi.slim import OWN_TOOLS
+from compactctl.formats.strangers import Strangers, not_read
+from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
     Copy,
@@ -53,7 +54,7 @@ class Reader:
         self._has_parents = False
         self._requests: dict[str, Usage] = {}
         self._compactions: list[Compaction] = []
-        self._strangers: dict[str, tuple[int, int]] = {}
+        self._strangers = Strangers()
         self._unread: list[int] = []
 
     def take(self, record: Record[Line]) -> None:
@@ -72,14 +73,9 @@ class Reader:
             self._nodes.append(node)
             self._by_number[number] = node
 
-    def _stranger(self, kind: str, line: int) -> None:
-        """Note something that is not read: `kind` is what it is, in words."""
-        first, count = self._strangers.get(kind, (line, 0))
-        self._strangers[kind] = first, count + 1
-
     def _node(self, entry: Line, record: Record[Line]) -> Node:
-        kind = string_of(entry.type)
-        node = Node(string_of(entry.id), string_of(entry.parentId), record.index, record.line, kind)
+        kind = string(entry.type)
+        node = Node(string(entry.id), string(entry.parentId), record.index, record.line, kind)
         self.is_pi = self.is_pi or kind in ENTRIES
         place = Place(record.index)
         match kind:
@@ -94,14 +90,14 @@ class Reader:
             case "context_edit":
                 _read_edit(node, entry, place)
             case "model_change":
-                node.model = string_of(entry.provider), string_of(entry.modelId)
+                node.model = string(entry.provider), string(entry.modelId)
             case _ if kind not in ENTRIES:
-                self._stranger(f"type {kind}" if kind else "no type", record.line)
+                self._strangers.note(f"type {kind}" if kind else "no type", record.line)
         return node
 
     def _read_message(self, node: Node, message: MessageField | Odd, place: Place) -> None:
         if not isinstance(message, MessageField):
-            self._stranger("a message that is no object", node.line)
+            self._strangers.note("a message that is no object", node.line)
             return
         match message.role:
             case "user" | "custom" | "hookMessage":
@@ -118,11 +114,11 @@ class Reader:
             case "system":
                 node.role, node.system = "system", _system(message, place)
             case role:
-                self._stranger(f"a message of role {role}", node.line)
+                self._strangers.note(f"a message of role {role}", node.line)
 
     def _read_answer(self, node: Node, message: MessageField, place: Place) -> None:
         node.role, node.parts = "assistant", tuple(read_content(message.content, place.at("content")))
-        node.model = string_of(message.provider), string_of(message.model)
+        node.model = string(message.provider), string(message.model)
         node.is_sent = message.stopReason not in UNFINISHED
         node.usage = _usage(message, node.line) if node.is_sent else None
         if node.usage is not None:
@@ -130,8 +126,8 @@ class Reader:
 
     def _read_compaction(self, node: Node, entry: Line, place: Place) -> None:
         node.role, node.parts = "user", tuple(read_content(entry.summary, place.at("summary")))
-        node.is_blank = not string_of(entry.summary).strip()
-        node.first_kept = string_of(entry.firstKeptEntryId)
+        node.is_blank = not string(entry.summary).strip()
+        node.first_kept = string(entry.firstKeptEntryId)
         if isinstance(entry.firstKeptEntryIndex, int):
             node.target = str(entry.firstKeptEntryIndex)
         if isinstance(entry.systemMessage, MessageField):
@@ -143,7 +139,7 @@ class Reader:
     def transcript(self, document: Document) -> Transcript:
         """Return the session. The document was walked to its end."""
         for index in self._unread:
-            self._stranger("another shape", document.line(index))
+            self._strangers.note("another shape", document.line(index))
         header = self._header or Line()
         path, tree_findings = self._path(header)
         context = Context(path)
@@ -152,10 +148,10 @@ class Reader:
         return Transcript(
             format=NAME,
             messages=context.messages,
-            session_id=string_of(header.id) or None,
+            session_id=string(header.id) or None,
             agent="pi",
-            model=context.model[1] or string_of(header.modelId) or None,
-            cwd=string_of(header.cwd) or None,
+            model=context.model[1] or string(header.modelId) or None,
+            cwd=string(header.cwd) or None,
             anchor_floor=context.floor,
             peak_tokens=max((usage.total_tokens for usage in requests), default=0),
             requests=requests,
@@ -175,7 +171,7 @@ class Reader:
         if not self._has_parents and len(self._nodes) > 1:
             text = "no entry says its parent; read in the order of the file"
             return self._nodes, [Finding(self._nodes[0].line, "dangling-parent", text)]
-        return walk(self._nodes, string_of(header.id))
+        return walk(self._nodes, string(header.id))
 
     def _resolve_numbers(self) -> None:
         """Give the entries of a version 1 file ids, and let its compactions name those."""
@@ -200,10 +196,7 @@ class Reader:
         return {**tally, "other": document.size_bytes - sum(tally.values())}
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
-        findings = pairing_findings(messages, order_matters=True)
-        for kind, (line, count) in self._strangers.items():
-            which = "not read" if count == 1 else f"{count:,} of them, the first here; not read"
-            findings.append(Finding(line, "unknown-record", f"{kind}: {which}"))
+        findings = [*pairing_findings(messages, order_matters=True), *self._strangers.findings(not_read)]
         if not messages:
             findings.append(Finding(None, "empty-session", "no message in it"))
         elif not self._requests and any(message.role == "assistant" for message in messages):
@@ -216,8 +209,8 @@ class Reader:
 
 def _result(message: MessageField, place: Place) -> ToolResult:
     where = place if message.content is None else place.at("content")
-    name, is_error = string_of(message.toolName), message.isError is True
-    result = read_result(message.content, where, string_of(message.toolCallId), name=name, is_error=is_error)
+    name, is_error = string(message.toolName), message.isError is True
+    result = read_result(message.content, where, string(message.toolCallId), name=name, is_error=is_error)
     if len(message.details) <= len("null") or name not in OWN_TOOLS:
         return result
     return msgspec.structs.replace(result, copies=(Copy(place.at("details"), len(message.details)),))
@@ -238,9 +231,7 @@ def _usage(message: MessageField, line: int) -> Usage | None:
     if not total:
         return None
     taken = max(0, total - given)
-    return Usage(
-        line, taken, given, read, written, string_of(message.model) or None, string_of(message.responseId) or None
-    )
+    return Usage(line, taken, given, read, written, string(message.model) or None, string(message.responseId) or None)
 
 
 def _system(message: MessageField, place: Place) -> System:
@@ -268,7 +259,7 @@ def _name(raw: Raw) -> str:
 
 
 def _read_edit(node: Node, entry: Line, place: Place) -> None:
-    node.target = string_of(entry.targetId)
+    node.target = string(entry.targetId)
     if isinstance(entry.replacement, Replacement):
         where = place.at("replacement", "content")
         node.parts = tuple(read_content(entry.replacement.content, where))

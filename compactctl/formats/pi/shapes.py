@@ -110,11 +110,6 @@ LINE = msgspec.json.Decoder(Line)
 NAMED = msgspec.json.Decoder(Named)
 
 
-def string_of(value: Any) -> str:
-    """Return a text; "" for anything else."""
-    return value if isinstance(value, str) else ""
-
-
 def count_of(value: Any) -> int:
     """Return a number of tokens; 0 for anything else."""
     return int(value) if isinstance(value, int | float) and 0 < value < 1 << 53 else 0
