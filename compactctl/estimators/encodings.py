@@ -99,6 +99,9 @@ class Tokenizer:
 
     def count(self, text: str) -> int | None:
         """Return how many tokens a text is, special tokens taken as text; None where tiktoken panics over it."""
+        if len(text) <= PIECE_CHARACTERS:
+            found = self._in_piece(Piece(text, False))
+            return None if found is None else len(found)
         return sum_known(None if found is None else len(found) for found in self.encoded(text))
 
     def token(self, rank: int) -> bytes:
