@@ -5,7 +5,7 @@ scales on groups of tokens, and frames: the tokens that a provider adds around m
 say how far estimates were off on sessions that the fit never saw.
 """
 
-import gzip
+import math
 import re
 import sys
 from array import array
@@ -52,6 +52,10 @@ class Sealed(Struct, frozen=True):
         return self.tokens_per_byte * max(0, sealed_bytes - self.free_bytes)
 
 
+LEAST_ERROR = -0.9
+"""No spread is taken for wider below: an estimate of a tenth says nothing any more."""
+
+
 class Spread(Struct, frozen=True):
     """How far an estimator was off: the p5 and p95 of its relative error on what was new in a context, where that was
     some thousand bytes and more, and of its error in tokens where it was less. Errors are positive where too much was
@@ -63,6 +67,11 @@ class Spread(Struct, frozen=True):
     tokens_high: float
     steps: int
     """How many steps these figures are of."""
+
+    @property
+    def least_share(self) -> float:
+        """The least part of what is counted that an estimate is taken to be, in 95 of 100 cases."""
+        return 1 + max(min(self.low, 0.0), LEAST_ERROR)
 
 
 class HeldOut(Struct, frozen=True):
@@ -177,6 +186,12 @@ def match(profile: Profile, model: str | None, format_name: str | None) -> Match
     return Match(nearest, f"no family for {model or 'a session that names no model'}: counted as {nearest.name}")
 
 
+def known(profile: Profile, model: str | None) -> Family | None:
+    """Return the family that a model is of; None where no family knows it."""
+    found = match(profile, model, None) if model and profile.families else None
+    return None if found is None or found.assumed else found.family
+
+
 def weights(family: Family) -> "array[int] | None":
     """Return the weight of each token by its rank, in `WEIGHT_ONE`ths; None where each is one token."""
     return None if family.weights is None else _weights(family.weights)
@@ -184,6 +199,8 @@ def weights(family: Family) -> "array[int] | None":
 
 @cache
 def _weights(name: str) -> "array[int]":
+    import gzip  # most runs weigh no token
+
     found = array("H", gzip.decompress(_data(f"{name}.weights.gz")))
     if sys.byteorder == "big":
         found.byteswap()
@@ -214,10 +231,7 @@ def group(token: bytes) -> str:
     return "words" if text == text.lower() else "cased"
 
 
-def known(profile: Profile, model: str | None) -> Family | None:
-    """Return the family that a model is of; None where no family knows it."""
-    found = match(profile, model, None) if model and profile.families else None
-    return None if found is None or found.assumed else found.family
+# how far estimates are off -----------------------------------------------------------------------
 
 
 def upper_factor(profile: Profile, model: str | None, estimator: str) -> float:
@@ -228,14 +242,7 @@ def upper_factor(profile: Profile, model: str | None, estimator: str) -> float:
     """
     family = known(profile, model)
     found = family.spreads.get(estimator) if family else None
-    return 1.0 if found is None else 1 / (1 + max(min(found.low, 0.0), LEAST_ERROR))
-
-
-LEAST_ERROR = -0.9
-"""No spread is taken for wider below: an estimate of a tenth says nothing any more."""
-
-
-# intervals ---------------------------------------------------------------------------------------
+    return 1.0 if found is None else 1 / found.least_share
 
 
 class Interval(Struct, frozen=True):
@@ -250,5 +257,5 @@ def interval(known: int, estimated: float, spread: Spread) -> Interval:
     if estimated <= 0:
         return Interval(known, known)
     low = min(estimated / (1 + max(spread.high, 0.0)), estimated - max(spread.tokens_high, 0.0))
-    high = max(estimated / (1 + max(min(spread.low, 0.0), LEAST_ERROR)), estimated - min(spread.tokens_low, 0.0))
-    return Interval(known + max(0, int(low)), known + int(-(-high // 1)))
+    high = max(estimated / spread.least_share, estimated - min(spread.tokens_low, 0.0))
+    return Interval(known + max(0, int(low)), known + math.ceil(high))

@@ -233,6 +233,22 @@ def test_an_interval_holds_what_estimates_were_off_by(known, estimated, spread, 
     assert profiles.interval(known, estimated, spread) == interval
 
 
+@pytest.mark.parametrize(
+    "model, low, factor",
+    [
+        ("m", -0.5, 2.0),
+        ("m", 0.25, 1.0),  # an estimate that is always too large is large enough
+        ("m", -0.99, 10.0),
+        ("another", -0.5, 1.0),
+        (None, -0.5, 1.0),
+    ],
+)
+def test_an_estimate_is_made_as_large_as_a_known_model_may_count(model, low, factor):
+    families = (Family(name="a", models="^m$", spreads={"heuristic": Spread(low, 0.0, 0, 0, 9)}),)
+    found = profiles.upper_factor(Profile(name="p", families=families), model, "heuristic")
+    assert found == pytest.approx(factor)
+
+
 def test_a_context_is_told_with_its_interval(tmp_path):
     path = tmp_path / "s.jsonl"
     s = grown(500)

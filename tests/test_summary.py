@@ -61,6 +61,15 @@ def test_the_window_is_looked_up_where_none_is_configured(kind, model, settings,
     assert make_budget(provider, settings, "auto").window_tokens == window
 
 
+def test_a_request_is_smaller_for_a_model_that_counts_more_than_is_estimated():
+    models = ("mystery", "claude-opus-4-8")
+    unknown, claude = (
+        make_budget(FakeProvider(window_tokens=128_000, model=model), Settings(), "auto") for model in models
+    )
+    assert claude.output_tokens == unknown.output_tokens
+    assert 0 < claude.input_tokens * 1.5 < unknown.input_tokens
+
+
 def test_the_manual_margin_has_its_effect():
     said = long_story(400, 1_000)
     sizes = {}
