@@ -485,3 +485,37 @@ def test_a_familys_rule_for_sealed_reasoning_counts_in_a_calibrated_estimate_alo
     sealed_bytes = sum(part.sealed_bytes for part in answer.parts if hasattr(part, "sealed_bytes"))
     assert beside(answer, rule(None), plain) == sealed_tokens(sealed_bytes)
     assert beside(answer, rule(None), newer) == newer.sealed.tokens(sealed_bytes) > sealed_tokens(sealed_bytes)
+
+
+# after a compaction of ours --------------------------------------------------------------------------
+
+
+def test_what_a_report_said_would_be_left_is_scored_against_the_first_request_since(tmp_path):
+    s = Session()
+    s.user("Go.")
+    s.assistant(call("c1"), usage=usage(21_000, out=40), id="msg_a")
+    s.results(result("c1", TEXT * 20))
+    s.assistant("Done.", usage=usage(52_000, out=4), id="msg_b")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(s.bytes())
+    [spilled] = run.spill([str(path)], Options(apply=True)).outcomes
+    s.user("More.")
+    s.assistant("Fine.", usage=usage(spilled.tokens.after + 100, out=4), id="msg_c")
+    output = tmp_path / "s.compacted.jsonl"
+    output.write_bytes(output.read_bytes() + b"\n".join(s.raw_lines[-2:]) + b"\n")
+    note = run.accuracy([str(output)], Options()).accuracy
+    [scored] = [score for score in note.scores if score.way == "compacted"]
+    assert (scored.n, scored.kind) == (1, ALL)
+    assert abs(scored.bias) < 0.01
+    assert note.excluded["rewritten by compactctl"] == 2
+
+
+def test_no_request_from_before_a_spill_of_ours_is_truth(tmp_path):
+    s = grown(*[5_000] * 4)
+    s.assistant(call("c1"), usage=usage(40_000, out=40), id="msg_a")
+    s.results(result("c1", TEXT * 20))
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(s.bytes())
+    run.spill([str(path)], Options(apply=True))
+    note = run.accuracy([str(tmp_path / "s.compacted.jsonl")], Options()).accuracy
+    assert (note.judged, note.scores) == (0, ())
