@@ -8,7 +8,7 @@ the cross-validation are whole sessions, never requests of one session.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -53,6 +53,7 @@ def observed(found: Judgeable, transcript: Transcript, document: Document, setti
         rule = media_rule(settings, model)
         yield Observed(
             session_hash(transcript.session_id),
+            step.usage.request_id,
             family.name,
             model,
             step.new_bytes,
@@ -96,7 +97,7 @@ def fit(steps: Sequence[Observed], base: Profile, name: str) -> Profile:
     Raises UsageError where there are enough of none.
     """
     by_family: dict[str, list[Observed]] = defaultdict(list)
-    for step in steps:
+    for step in once(steps):
         by_family[step.family].append(step)
     fitted = {family: found for family, found in by_family.items() if _is_enough(found)}
     if not fitted:
@@ -108,6 +109,36 @@ def fit(steps: Sequence[Observed], base: Profile, name: str) -> Profile:
         _family(family, fitted[family.name]) if family.name in fitted else family for family in base.families
     )
     return Profile(name=name, families=families)
+
+
+def once(steps: Sequence[Observed]) -> list[Observed]:
+    """Return every request once, and sessions that share any under one name: a fork repeats what it came from, and a
+    fold that holds the one out must not learn from the other."""
+    names = kin((step.session, step.request_id) for step in steps)
+    kept: dict[object, Observed] = {}
+    for index, step in enumerate(steps):
+        kept.setdefault(step.request_id or index, msgspec.structs.replace(step, session=names[step.session]))
+    return list(kept.values())
+
+
+def kin(requests: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """Return for each session the first of those that it shares a request with, if only through others.
+
+    `requests` are sessions with the ids of their requests.
+    """
+    parents: dict[str, str] = {}
+    first: dict[str, str] = {}
+
+    def root(session: str) -> str:
+        while parents[session] != session:
+            session = parents[session]
+        return session
+
+    for session, request_id in requests:
+        parents.setdefault(session, session)
+        if request_id:
+            parents[root(session)] = root(first.setdefault(request_id, session))
+    return {session: root(session) for session in parents}
 
 
 def _is_enough(steps: Sequence[Observed]) -> bool:

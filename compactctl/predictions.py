@@ -44,6 +44,7 @@ class Observed(Struct, frozen=True):
     """One step: the tokens of its texts by group, its frames by name, and what the provider counted for it."""
 
     session: str
+    request_id: str | None
     family: str
     model: str
     new_bytes: int

@@ -377,7 +377,7 @@ def steps(scale, frame, sessions=5, each=20):
             signs = 40 + 29 * (index % 7)
             parts = {"words": float(size), "signs": float(signs), "result": 1.0}
             actual = round(scale * (size + signs) + frame)
-            found.append(Observed(f"s{session}", "claude-3", "claude-opus-4-5", 5_000, actual, 0.0, parts))
+            found.append(Observed(f"s{session}", None, "claude-3", "claude-opus-4-5", 5_000, actual, 0.0, parts))
     return found
 
 
@@ -400,6 +400,28 @@ def test_one_request_that_held_what_no_file_shows_does_not_rule_a_fit():
     assert fit.fit([odd, *found[1:]], profiles.shipped(), "x").families[0].scales["words"] == pytest.approx(
         1.3, rel=0.1
     )
+
+
+def test_sessions_that_share_requests_are_one_and_each_request_counts_once():
+    found = [
+        Observed(session, request_id, "f", "m", 1, 1, 0.0, {})
+        for session, request_id in [
+            ("a", "1"),
+            ("a", "2"),
+            ("b", "2"),
+            ("b", "3"),
+            ("c", "3"),
+            ("c", None),
+            ("d", None),
+        ]
+    ]
+    assert [(step.session, step.request_id) for step in fit.once(found)] == [
+        ("a", "1"),
+        ("a", "2"),
+        ("a", "3"),
+        ("a", None),
+        ("d", None),
+    ]
 
 
 def test_too_little_to_fit_on_is_said():

@@ -20,7 +20,7 @@ import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 from compactctl import estimators, formats, judge
 from compactctl.estimators import encodings
 from compactctl.estimators.interface import Subject
+from compactctl.fit import kin
 from compactctl.framing import OPAQUE, framed, said
 from compactctl.model import Message, Reasoning, ToolCall
 from compactctl.profiles import WEIGHT_ONE, Family, Frames, HeldOut, Sealed, Spread
@@ -329,6 +330,7 @@ class Step:
     """What was new between two requests, and how many tokens the provider counted for it."""
 
     session: str
+    """The session, or the first of those that share requests: copies and forks are one."""
     repository: str
     model: str
     texts: tuple[str, ...]
@@ -338,6 +340,7 @@ class Step:
     actual: int
     heuristic: float
     tiktoken: float
+    request_id: str | None = None
     has_answer: bool = False
     """Whether the answer before is in it, though its output was recorded: what a call costs is seen in no other way."""
 
@@ -370,8 +373,20 @@ def steps(rows: Sequence[Row], values_alone: Callable[[str], bool]) -> Iterator[
                             step.actual if first == step.first else _with_answer(step, transcript.messages[first]),
                             sum(bytes_.each(new)),
                             sum(tokens.each(new)),
+                            step.usage.request_id,
                             first != step.first,
                         )
+
+
+def once(found: Iterable[Step]) -> list[Step]:
+    """Return every request once, and sessions that share any under one name (as `compactctl.fit.once`)."""
+    taken = list(found)
+    names = kin((step.session, step.request_id) for step in taken)
+    kept: dict[object, Step] = {}
+    for index, step in enumerate(taken):
+        key = (step.request_id, step.has_answer) if step.request_id else index
+        kept.setdefault(key, replace(step, session=names[step.session]))
+    return list(kept.values())
 
 
 def starts(messages: Sequence[Message], step: judge.Step) -> Iterator[int]:
@@ -485,14 +500,14 @@ def load(folder: Path) -> Data:
     """Return the texts and steps of a corpus."""
     vocabulary = Vocabulary()
     rows = corpus(folder)
-    found = list(steps(rows, lambda model: "claude" in model))
+    found = once(steps(rows, lambda model: "claude" in model))
     from_steps = [
         (text, step.session, step.repository) for step in found for text in step.texts if len(text) > LEAST_CHARACTERS
     ]
     foreign = [(text, row.path.name, row.repository) for text, row in foreign_texts(rows)]
-    once = {text: (session, repository) for text, session, repository in reversed([*from_steps, *foreign])}
-    counts = exact_counts(list(once))
-    counted_texts = zip(once.items(), counts, strict=True)
+    origins = {text: (session, repository) for text, session, repository in reversed([*from_steps, *foreign])}
+    counts = exact_counts(list(origins))
+    counted_texts = zip(origins.items(), counts, strict=True)
     kept = [(text, where, count) for (text, where), count in counted_texts if count is not None]
     texts = Texts([text for text, _, _ in kept], [w[0] for _, w, _ in kept], [w[1] for _, w, _ in kept])
     features = np.array([vocabulary.features(text) for text in texts.texts])
@@ -582,9 +597,10 @@ def held_out(data: Data, target: Target, by: str) -> list[Prediction]:
     for name in sorted({part(step) for step in own}):
         out = [step for step in own if part(step) == name]
         rest = [step for step in own if part(step) != name]
-        gone = {step.session for step in out} if by == "session" else {name}
-        column = data.texts.session if by == "session" else data.texts.repository
-        use = np.array([where not in gone for where in column])
+        seen = {text for step in out for text in step.texts}
+        use = np.array([text not in seen for text in data.texts.texts])
+        if by == "repository":
+            use &= np.array([where != name for where in data.texts.repository])
         found += _predictions(data, target, out, rest, use)
     return found
 
