@@ -103,7 +103,8 @@ def judged(
         base = found.base(position, transcript)
         if base is not None:
             first = transcript.messages[base].usage
-            fixed = max(0.0, (first.input_tokens if first else 0) - totals[base])
+            taken_in = end_of_input(base, transcript.messages)
+            fixed = max(0.0, (first.input_tokens if first else 0) - totals[taken_in])
             yield made("whole", fixed + totals[step.end], usage.input_tokens)
         for count, way in AHEAD:
             start = found.start(position, count, transcript)
@@ -192,8 +193,17 @@ def _step(before: Sequence[int], index: int, messages: Sequence[Message]) -> Ste
     start = after(before[-1], anchor)
     if start.first == before[-1] and _hides_reasoning(messages[start.first]):
         return "no output recorded"
-    size = sum(map(content_bytes, messages[start.first : index]))
-    return Step(start.first, index, usage.input_tokens - start.tokens, usage, size)
+    end = end_of_input(index, messages)
+    size = sum(map(content_bytes, messages[start.first : end]))
+    return Step(start.first, end, usage.input_tokens - start.tokens, usage, size)
+
+
+def end_of_input(index: int, messages: Sequence[Message]) -> int:
+    """Return the index behind the last message that a request took in.
+
+    Its usage stands on its answer, or, where the output is not known, on the last message that it took in.
+    """
+    return index if messages[index].role == "assistant" else index + 1
 
 
 def _hides_reasoning(message: Message) -> bool:

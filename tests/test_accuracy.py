@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactctl import estimators, fit, profiles, run, scoring
+from compactctl import estimators, fit, formats, profiles, run, scoring
 from compactctl.content import content
+from compactctl.document import Document
 from compactctl.errors import UsageError
 from compactctl.estimators import Subject
 from compactctl.formats.claude_code import FORMAT
@@ -24,6 +25,8 @@ from compactctl.predictions import ALL, Observed, Row, Score, Worst
 from compactctl.profiles import Family, Frames, Interval, Profile, Spread
 from compactctl.scores import Collected, median_interval, quantile, scores
 from compactctl.settings import Settings, with_changes
+from tests.builders import logs
+from tests.builders.chat import lines
 from tests.builders.claude import Session, call, result, thinking, usage
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 120
@@ -541,3 +544,28 @@ def test_no_request_from_before_a_spill_of_ours_is_truth(tmp_path):
     run.spill([str(path)], Options(apply=True))
     note = run.accuracy([str(tmp_path / "s.compacted.jsonl")], Options()).accuracy
     assert (note.judged, note.scores) == (0, ())
+
+
+# logs ------------------------------------------------------------------------------------------------
+
+
+def test_in_a_log_usage_without_output_counts_the_message_that_it_stands_on():
+    log = logs.Claude()
+    records, taken = [log.init()], 20_000
+    for number in range(4):
+        records.append(log.answer(f"m{number}", logs.use(f"c{number}"), taken=taken))
+        records.append(log.result_of(f"c{number}", TEXT))
+        taken += round((len(TEXT) + len('assistantBashuser{"command": "ls"}') + 4) / 3.5)
+    document = Document(io.BytesIO(lines(*records)))
+    [transcript] = formats.get("claude-stream").read(document)
+    found = judgeable(transcript, Settings())
+    assert [transcript.messages[step.end - 1].role for step in found.steps.values()] == ["user", "user"]
+    estimator = estimators.get("heuristic", Settings(), Subject(document, logs.MODEL, "claude-stream"))
+    kinds = dict.fromkeys(found.steps, "prose")
+    errors = [
+        each.predicted - each.actual
+        for each in judged(found, transcript, estimator, kinds, logs.MODEL)
+        if each.way in ("new", "next")
+    ]
+    assert len(errors) == 4
+    assert max(map(abs, errors)) < 5
