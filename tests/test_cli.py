@@ -88,9 +88,19 @@ def test_the_first_screen_groups_commands_by_what_they_do(capsys):
     groups = [line for line in lines if line in ("Look (read only)", "Undo") or line.startswith("Make smaller")]
     assert groups == [
         "Look (read only)",
-        "Make smaller (shows a plan; --apply writes; summarize writes at once)",
+        "Make smaller (shows a plan; --apply writes)",
+        "Make smaller (writes a new file; --dry-run shows the plan)",
         "Undo",
     ]
+
+
+@pytest.mark.parametrize(
+    "command, usage",
+    [("inspect", "[OPTIONS] PATH..."), ("rules", "[OPTIONS] [RULE]"), ("settings", "[OPTIONS]")],
+)
+def test_the_usage_line_says_what_a_command_takes(command, usage, capsys):
+    exit_code([command, "--help"])
+    assert capsys.readouterr().out.splitlines()[0] == f"Usage: compactctl {command} {usage}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -25,7 +25,7 @@ from compactctl.cli.groups import (
     WritingAtOnce,
     spread,
 )
-from compactctl.cli.help import ALSO, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
+from compactctl.cli.help import ALSO, AT_ONCE, LOOK, SMALLER, UNDO, CommandHelp, GroupedHelp
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -95,6 +95,25 @@ def estimate(
     execute("estimate", paths, finding, listing, showing, reading=reading, setting=setting, writing=writing)
 
 
+@_command(LOOK, "how far an estimator is from recorded usage")
+def accuracy(
+    paths: opt.Paths,
+    scoring: Scoring,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
+) -> None:
+    """Hold an estimator's predictions against what the provider counted, request by request: for what is new since the
+    last count, for the next request, five and twenty requests ahead, and for the whole context. Requests that can't be
+    judged are counted by reason. Reads only; --fit writes a calibration profile.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
+    """
+    execute("accuracy", paths, finding, listing, showing, reading=reading, setting=setting, scoring=scoring)
+
+
 @_command(LOOK, "findings and gates for CI")
 def audit(
     paths: opt.Paths,
@@ -124,25 +143,6 @@ def audit(
         gating=gating,
         saves=reporting.save or (),
     )
-
-
-@_command(LOOK, "how far an estimator is from recorded usage")
-def accuracy(
-    paths: opt.Paths,
-    scoring: Scoring,
-    reading: Reading,
-    setting: Setting,
-    finding: Finding,
-    listing: Listing,
-    showing: Showing,
-) -> None:
-    """Hold an estimator's predictions against what the provider counted, request by request: for what is new since the
-    last count, for the next request, five and twenty requests ahead, and for the whole context. Requests that can't be
-    judged are counted by reason. Reads only; --fit writes a calibration profile.
-
-    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
-    """
-    execute("accuracy", paths, finding, listing, showing, reading=reading, setting=setting, scoring=scoring)
 
 
 @_command(LOOK, "is a compacted session whole")
@@ -186,7 +186,39 @@ def spill(
     )
 
 
-@_command(SMALLER, "put a summary in place of a session's older part")
+@_command(SMALLER, "spill, and summarise what is still too full")
+def compact(
+    paths: opt.Paths,
+    writing: Writing,
+    shrinking: Shrinking,
+    asking: Asking,
+    reading: Reading,
+    setting: Setting,
+    finding: Finding,
+    listing: Listing,
+    showing: Showing,
+) -> None:
+    """Both layers: big tool results move to files, and where the context is still at its threshold a summary takes the
+    place of its older part. Shows the plan; --apply writes, and asks the provider.
+
+    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
+    (--apply then needs --out).
+    """
+    execute(
+        "compact",
+        paths,
+        finding,
+        listing,
+        showing,
+        reading=reading,
+        setting=setting,
+        writing=writing,
+        shrinking=shrinking,
+        asking=asking,
+    )
+
+
+@_command(AT_ONCE, "put a summary in place of a session's older part")
 def summarize(
     paths: opt.Paths,
     writing: WritingAtOnce,
@@ -230,38 +262,6 @@ def summarize(
     )
 
 
-@_command(SMALLER, "spill, and summarise what is still too full")
-def compact(
-    paths: opt.Paths,
-    writing: Writing,
-    shrinking: Shrinking,
-    asking: Asking,
-    reading: Reading,
-    setting: Setting,
-    finding: Finding,
-    listing: Listing,
-    showing: Showing,
-) -> None:
-    """Both layers: big tool results move to files, and where the context is still at its threshold a summary takes the
-    place of its older part. Shows the plan; --apply writes, and asks the provider.
-
-    PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input
-    (--apply then needs --out).
-    """
-    execute(
-        "compact",
-        paths,
-        finding,
-        listing,
-        showing,
-        reading=reading,
-        setting=setting,
-        writing=writing,
-        shrinking=shrinking,
-        asking=asking,
-    )
-
-
 @_command(UNDO, "the original, byte for byte")
 def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, listing: Listing, showing: Showing) -> None:
     """Give the original session back from what compaction wrote, without the source file: STEM.restored.jsonl, equal to
@@ -284,15 +284,12 @@ def restore(paths: opt.Paths, undoing: Undoing, finding: Finding, listing: Listi
     )
 
 
-@_command(ALSO, "every setting, its value and where that comes from")
-def settings(setting: Setting, output: opt.ListOutput = "table") -> None:
-    """Show every setting: its value, its default, and where the value comes from. What counts, from low to high:
-    the defaults, your own file, a compactctl.toml found in the working folder or above it (limits only, unless
-    --trust-project), --config FILE, the environment (COMPACTCTL_LAYER1__SINGLE_LIMIT_BYTES=20000), --set.
-    """
-    from compactctl.cli.lists import settings_list
+@_command(ALSO, "the session formats that are recognised and read")
+def formats(output: opt.ListOutput = "table") -> None:
+    """List the session formats that are recognised by their content; --from names one."""
+    from compactctl.cli.lists import formats_list
 
-    print_result(*settings_list(load_config(setting), output))
+    print_result(*formats_list(output))
 
 
 @_command(ALSO, "who can write summaries, and what is missing for it")
@@ -303,14 +300,6 @@ def providers(setting: Setting, output: opt.ListOutput = "table") -> None:
     from compactctl.cli.lists import providers_list
 
     print_result(*providers_list(load_config(setting), output))
-
-
-@_command(ALSO, "the session formats that are recognised and read")
-def formats(output: opt.ListOutput = "table") -> None:
-    """List the session formats that are recognised by their content; --from names one."""
-    from compactctl.cli.lists import formats_list
-
-    print_result(*formats_list(output))
 
 
 @_command(ALSO, "the rules that findings name")
@@ -324,3 +313,14 @@ def rules(
     from compactctl.cli.rules import rule_page, rules_list
 
     print_result(*(rules_list(output) if rule is None else rule_page(rule, output)))
+
+
+@_command(ALSO, "every setting, its value and where that comes from")
+def settings(setting: Setting, output: opt.ListOutput = "table") -> None:
+    """Show every setting: its value, its default, and where the value comes from. What counts, from low to high:
+    the defaults, your own file, a compactctl.toml found in the working folder or above it (limits only, unless
+    --trust-project), --config FILE, the environment (COMPACTCTL_LAYER1__SINGLE_LIMIT_BYTES=20000), --set.
+    """
+    from compactctl.cli.lists import settings_list
+
+    print_result(*settings_list(load_config(setting), output))

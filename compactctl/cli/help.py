@@ -5,7 +5,8 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 LOOK = "Look (read only)"
-SMALLER = "Make smaller (shows a plan; --apply writes; summarize writes at once)"
+SMALLER = "Make smaller (shows a plan; --apply writes)"
+AT_ONCE = "Make smaller (writes a new file; --dry-run shows the plan)"
 UNDO = "Undo"
 ALSO = "Also"
 """The groups, in the order of the page. A command names its own."""
@@ -15,8 +16,8 @@ Usage: compactctl COMMAND [OPTIONS] PATH...
 
 Look into saved LLM-agent sessions and make them smaller without losing anything.
 Reads Claude Code, Codex, pi, plain chat and Messages-API logs. Your files are never
-changed: results go beside them. Nothing leaves this machine, unless you configure a
-provider for summaries.
+changed unless you say --in-place: results go beside them. Nothing leaves this machine,
+unless you configure a provider for summaries.
 
 {groups}
 Also: {also}
@@ -36,7 +37,7 @@ class GroupedHelp(TyperGroup):
         """Return the first screen."""
         width = max(len(name) for name in self.commands)
         groups = ""
-        for title in (LOOK, SMALLER, UNDO):
+        for title in (LOOK, SMALLER, AT_ONCE, UNDO):
             groups += f"{title}\n"
             for name in self._names(title):
                 said = self.commands[name].short_help
@@ -54,8 +55,8 @@ class CommandHelp(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """Return the page of this command."""
         formatter: Any = ctx.make_formatter()
-        takes_paths = any(param.param_type_name == "argument" for param in self.params)
-        formatter.write_usage(ctx.command_path, "[OPTIONS] PATH..." if takes_paths else "[OPTIONS]")
+        taken = [param.make_metavar(ctx) for param in self.params if param.param_type_name == "argument"]
+        formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *taken]))
         for paragraph in (self.help or "").split("\n\n"):
             formatter.write_paragraph()
             formatter.write_text(" ".join(paragraph.split()))

@@ -21,7 +21,10 @@ def formats_list(output: str) -> Printed:
     from compactctl.formats import FORMATS
 
     return _printed(
-        "formats", output, ("name", "sessions"), [(name, _first_line(item)) for name, item in FORMATS.items()]
+        "formats",
+        output,
+        ("name", "sessions"),
+        [(name, _first_line(item).removeprefix("The format of ")) for name, item in FORMATS.items()],
     )
 
 

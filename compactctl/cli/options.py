@@ -170,7 +170,7 @@ Estimator = Annotated[
         "--estimator",
         metavar="NAME",
         help="What counts tokens that no provider has counted: heuristic (default), tiktoken, tiktoken:ENCODING, "
-        "calibrated. estimate and accuracy take several, and all.",
+        "calibrated, ctok. estimate and accuracy take several, and all.",
     ),
 ]
 EncodingFile = Annotated[
