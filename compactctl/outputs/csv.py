@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from compactctl.findings import GROUPS
 from compactctl.outcome import SEVERITIES, Batch, Outcome
-from compactctl.outputs import Printer, View
+from compactctl.outputs import Printer, View, words
 from compactctl.outputs.safe import visible
 
 ENCODING: str | None = "utf-8"
@@ -64,7 +64,8 @@ FINDING_COLUMNS = (
     "format",
     "session_id",
 )
-"""The columns of an audit. What could not be read is a row, too: its rule is the code of the error."""
+"""The columns of an audit. What could not be read is a row, too: its rule is the code of the error. So is what `--fix`
+mends: its severity is `fixed`, or `to fix`."""
 
 
 def printer(command: str, view: View) -> Printer:
@@ -108,6 +109,8 @@ def _findings(outcome: Outcome) -> Iterator[dict[str, Any]]:
     if outcome.error is not None:
         severity = "error" if outcome.status == "failed" else "note"
         yield {**whose, "severity": severity, "rule": outcome.error.code, "message": outcome.error.message}
+    for line, said, rule, text in words.mended(outcome):
+        yield {**whose, "line": line, "severity": said, "group": GROUPS.get(rule), "rule": rule, "message": text}
     for finding in outcome.findings:
         yield {
             **whose,

@@ -46,7 +46,7 @@ class Annotations:
         self._kinds: dict[str, _Kind] = {severity: _Kind() for severity in SEVERITIES}
 
     def outcome(self, outcome: Outcome) -> str:
-        for item in reported.told(outcome):
+        for item in (*reported.told(outcome), *reported.mended(outcome)):
             if item.is_known:
                 continue
             kind = self._kinds[item.severity]

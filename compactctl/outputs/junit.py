@@ -1,8 +1,9 @@
 """`-o junit`: JUnit XML, for the test reports of CI systems.
 
 A session is a suite. Each rule that makes it fail is a failed case, with its findings as text; a session without any
-is one case that passes. What could not be read is a failure, too. Only elements and attributes that the schemas in
-use agree on are written: no time, so that equal runs give equal files. Source: junit-10.xsd of Jenkins' xUnit plugin.
+is one case that passes. What could not be read is a failure, too; what `--fix` mends is output. Only elements and
+attributes that the schemas in use agree on are written: no time, so that equal runs give equal files. Source:
+junit-10.xsd of Jenkins' xUnit plugin.
 """
 
 import re
@@ -42,7 +43,8 @@ class Suites:
         for item in found:
             if reported.fails(item, self._view.fail_on):
                 failing.setdefault(item.rule, []).append(item)
-        others = [item for item in found if not reported.fails(item, self._view.fail_on)]
+        others = reported.mended(outcome)
+        others += [item for item in found if not reported.fails(item, self._view.fail_on)]
         cases = [_failed(name, rule, items) for rule, items in failing.items()]
         if not cases:
             is_skipped = outcome.status == "skipped"

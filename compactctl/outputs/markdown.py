@@ -130,6 +130,9 @@ def _section(outcome: Outcome) -> list[str]:
         lines += [*table(("line", "bytes", "tool", "in context"), rows), ""]
     if outcome.checks is not UNSET:
         lines += [*(f"- {'ok' if ok else '**FAILED**'}: {_in_words(name)}" for name, ok in outcome.checks.items()), ""]
+    if outcome.fix is not UNSET:
+        rows = [[said, cell(rule), f"{line}", cell(text)] for line, said, rule, text in words.mended(outcome)]
+        lines += [*table(("mended", "rule", "line", "what"), rows), "", code(words.mended_file(outcome)), ""]
     if outcome.findings:
         rows = [
             [

@@ -46,6 +46,16 @@ def _inspect(batch: Batch, outcome: Outcome, view: View) -> Page:
     return lines + _notes(outcome)
 
 
+def _audit(batch: Batch, outcome: Outcome, view: View) -> Page:
+    edits = [
+        f"{said} {visible(rule)}: line {line}: {visible(text)}" for line, said, rule, text in words.mended(outcome)
+    ]
+    lines = [title(outcome, view), "", *_context(outcome)]
+    lines += labelled("mended", [*edits, words.mended_file(outcome)])
+    lines += _findings(outcome, view) or labelled("problems", ["none"])
+    return lines + _notes(outcome) + _next(outcome, view)
+
+
 def _estimate(batch: Batch, outcome: Outcome, view: View) -> Page:
     lines = [title(outcome, view), "", *_context(outcome), ""]
     estimates = {} if outcome.estimates is UNSET else outcome.estimates
@@ -118,6 +128,7 @@ def _verify(batch: Batch, outcome: Outcome, view: View) -> Page:
 
 _PAGES = {
     "inspect": _inspect,
+    "audit": _audit,
     "estimate": _estimate,
     "spill": _spill,
     "summarize": _summarize,

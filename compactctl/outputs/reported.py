@@ -9,6 +9,7 @@ from urllib.parse import quote
 from msgspec import UNSET, Struct
 
 from compactctl.outcome import SEVERITIES, FindingNote, Outcome
+from compactctl.outputs import words
 from compactctl.outputs.safe import visible
 
 STANDARD_INPUT = "-"
@@ -36,6 +37,14 @@ def told(outcome: Outcome) -> list[Told]:
     severity = "error" if outcome.status == "failed" else "note"
     message = visible(outcome.error.message.removeprefix(f"{outcome.path}: "))
     return [Told(visible(outcome.error.code), severity, None, message, is_failure=True), *found]
+
+
+def mended(outcome: Outcome) -> list[Told]:
+    """Return each edit of `audit --fix`, as notes under the rules that they mend; texts are safe to print."""
+    return [
+        Told(visible(rule), "note", line, f"{said}: {visible(text)}")
+        for line, said, rule, text in words.mended(outcome)
+    ]
 
 
 def _finding(finding: FindingNote) -> Told:

@@ -2,8 +2,8 @@
 
 A finding of a whole session stands at its first line, since GitHub wants a line. Paths are relative to the root of the
 repository (`%SRCROOT%`); one outside of it is a `file:` URI. `partialFingerprints` hold the finding's own fingerprint
-twice: under a name of ours, and under the one that GitHub compares. What could not be read is a notification of the
-invocation. Sources: SARIF 2.1.0 (OASIS), GitHub's "SARIF support for code scanning".
+twice: under a name of ours, and under the one that GitHub compares. What could not be read, and what `--fix` mends, is
+a notification of the invocation. Sources: SARIF 2.1.0 (OASIS), GitHub's "SARIF support for code scanning".
 """
 
 import os
@@ -43,6 +43,7 @@ class Log:
         self._notifications: list[Json] = []
 
     def outcome(self, outcome: Outcome) -> str:
+        self._notifications += [self._notification(outcome.path, item) for item in reported.mended(outcome)]
         for item in reported.told(outcome):
             if item.is_failure:
                 self._notifications.append(self._notification(outcome.path, item))
@@ -95,7 +96,7 @@ class Log:
             "message": {"text": plain(item.message)},
             "descriptor": {"id": item.rule},
         }
-        return {**made, "locations": self._locations(path, None)}
+        return {**made, "locations": self._locations(path, item.line)}
 
     def _locations(self, path: str, line: int | None) -> list[Json]:
         if path == reported.STANDARD_INPUT:

@@ -33,9 +33,14 @@ class Summary:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._found: dict[str, list[tuple[str, Told]]] = {severity: [] for severity in SEVERITIES}
         self._known = 0
+        self._mended: list[tuple[str, Told]] = []
+        self._mended_count = 0
 
     def outcome(self, outcome: Outcome) -> str:
         path = reported.relative(outcome.path, self._root) or outcome.path
+        mended = reported.mended(outcome)
+        self._mended_count += len(mended)
+        self._mended += [(path, item) for item in mended[: FINDINGS_LIMIT - len(self._mended)]]
         for item in reported.told(outcome):
             if item.is_known:
                 self._known += 1
@@ -47,6 +52,8 @@ class Summary:
 
     def end(self, batch: Batch) -> str:
         lines = [f"## compactctl {self._command}", "", words.found(batch)]
+        if self._mended:
+            lines += ["", *self._mends()]
         if self._counts:
             ordered = sorted(
                 self._counts.items(), key=lambda each: (SEVERITIES.index(each[0][0]), -each[1], each[0][1])
@@ -55,6 +62,14 @@ class Summary:
             lines += ["", *table(("severity", "rule", "findings"), rows)]
             lines += ["", *self._one_by_one()]
         return "".join(f"{line}\n" for line in lines)
+
+    def _mends(self) -> list[str]:
+        rows = [
+            [_place(path, item.line), cell(item.rule), cell(clipped(item.message, MESSAGE_CHARACTERS))]
+            for path, item in self._mended
+        ]
+        rest = self._mended_count - len(rows)
+        return [*table(("where", "rule", "mended"), rows), *(["", f"and {rest:,} more"] if rest else [])]
 
     def _one_by_one(self) -> list[str]:
         shown = [pair for pairs in self._found.values() for pair in pairs][:FINDINGS_LIMIT]

@@ -1,6 +1,7 @@
 """`-o table`: a page for one session, a line a session for many, totals last."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
@@ -134,7 +135,8 @@ def _cells(command: str, outcome: Outcome, view: View) -> list[str]:
         said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
         return [*who, *([""] * (len(_headers(command, view)) - 1)), paint(said, outcome.status, view)]
     cells = (view.terminal and _CELLS_AT_TERMINAL.get(command)) or _CELLS.get(command, _look)
-    said = words.problems(outcome.findings)
+    mended = Counter(said for _, said, _, _ in words.mended(outcome))
+    said = ", ".join(filter(None, [words.problems(outcome.findings), *(f"{n:,} {done}" for done, n in mended.items())]))
     worst = "error" if any(found.severity == "error" for found in outcome.findings) else "warning"
     return [*who, *cells(outcome), paint(said, worst, view) if said else "-"]
 

@@ -53,13 +53,10 @@ class Lines:
 
 def _fixes(path: str, outcome: Outcome) -> Iterator[str]:
     """Yield what is mended, an edit a line, and where the mended session is."""
-    if outcome.fix is UNSET:
-        return
-    is_done = outcome.status in ("applied", "unchanged")
-    for edit in outcome.fix.edits:
-        yield f"{path}:{edit.line}: {'fixed' if is_done else 'to fix'} {visible(edit.rule)}: {visible(edit.text)}"
-    said = {"applied": "wrote ", "unchanged": "unchanged: "}.get(outcome.status, "--apply writes ")
-    yield f"{path}: {said}{visible(outcome.fix.file)}; what follows is found in it"
+    for line, said, rule, text in words.mended(outcome):
+        yield f"{path}:{line}: {said} {visible(rule)}: {visible(text)}"
+    if outcome.fix is not UNSET:
+        yield f"{path}: {words.mended_file(outcome)}"
 
 
 def is_known(finding: FindingNote) -> bool:

@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from compactctl.outcome import SEVERITIES, Batch, FindingNote, Forecast, KeepCounts, Tokens, WouldSpill
+from msgspec import UNSET
+
+from compactctl.outcome import SEVERITIES, Batch, FindingNote, Forecast, KeepCounts, Outcome, Tokens, WouldSpill
 from compactctl.outputs.safe import clipped, visible
 
 _UNITS = ("kB", "MB", "GB", "TB")
@@ -196,6 +198,23 @@ def left_out(batch: Batch, shown: int, sort: str) -> str:
         return ""
     by = f", by {sort}" if sort else ""
     return f"...{shown:,} of {sessions:,}{by}; --all, --limit N, --sort, --since DATE show others"
+
+
+def mended(outcome: Outcome) -> Iterator[tuple[int, str, str, str]]:
+    """Yield each edit of `audit --fix`: line, whether it is done (`fixed`, `to fix`), rule, and what it does."""
+    if outcome.fix is UNSET:
+        return
+    said = "fixed" if outcome.status in ("applied", "unchanged") else "to fix"
+    for edit in outcome.fix.edits:
+        yield edit.line, said, edit.rule, edit.text
+
+
+def mended_file(outcome: Outcome) -> str:
+    """Return where the mended session is, or would be; empty where nothing is mended."""
+    if outcome.fix is UNSET:
+        return ""
+    said = {"applied": "wrote ", "unchanged": "unchanged: "}.get(outcome.status, "--apply writes ")
+    return f"{said}{visible(outcome.fix.file)}; what follows is found in it"
 
 
 def troubled(batch: Batch) -> str:

@@ -14,7 +14,7 @@ from compactctl.__main__ import exit_code
 from compactctl.cli import ci
 from compactctl.errors import WriteError
 from compactctl.findings import RULES
-from compactctl.outcome import Batch, FindingNote, Problem
+from compactctl.outcome import Batch, EditNote, FindingNote, FixNote, Problem
 from compactctl.outputs import AUDIT_OUTPUTS, REPORTS, View, load
 from compactctl.outputs.github import ANNOTATIONS_LIMIT
 from compactctl.outputs.summary import FINDINGS_LIMIT
@@ -86,6 +86,26 @@ def test_no_line_is_a_command_and_nothing_steers_a_terminal(name, attack):
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u200b\ufeff\ud800-\udfff]", text)
     assert not re.search(r"##\w*\[", text)
     assert not re.search(r"^\s*::", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [name for name in AUDIT_OUTPUTS if name != "gitlab"])
+def test_what_is_mended_is_told_and_its_text_steers_nothing(name):
+    fix = FixNote(f"{ROOT}/{HOSTILE}", (EditNote(7, "torn-tail", f"leaves out 12 bytes {HOSTILE}"),))
+    text = printed(name, audit(outcome(f"{ROOT}/a.jsonl", fix=fix, status="planned")))
+    assert "leaves out 12 bytes" in text
+    assert "torn-tail" in text
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u200b\ufeff\ud800-\udfff]", text)
+
+
+def test_a_list_counts_what_is_mended_in_each_session():
+    fix = FixNote("a.fixed.jsonl", (EditNote(7, "torn-tail", "leaves out 12 bytes"),))
+    made = audit(outcome("a.jsonl", fix=fix, status="applied", findings=(note(),)), outcome("b.jsonl"))
+    assert [line.rpartition("  ")[2] for line in printed("table", made).splitlines()[1:3]] == ["1 error, 1 fixed", "-"]
+
+
+def test_what_is_mended_is_no_issue_for_gitlab():
+    fix = FixNote("a.fixed.jsonl", (EditNote(7, "torn-tail", "leaves out 12 bytes"),))
+    assert json.loads(printed("gitlab", audit(outcome(f"{ROOT}/a.jsonl", fix=fix)))) == []
 
 
 COMMAND = re.compile(r"::(error|warning|notice) ([a-z]+=[^,:\r\n]*(?:,[a-z]+=[^,:\r\n]*)*)::([^\r\n]*)")
