@@ -156,6 +156,7 @@ def accuracy(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     batch.accuracy = taken.end()
     broken = list(scoring.broken(batch.accuracy, options))
     batch.problems += broken
+    batch.notes += scoring.unheld(batch.accuracy, options)
     batch.exit_code = max(batch.exit_code, 1 if broken else 0)
     return batch
 

@@ -107,11 +107,26 @@ def broken(note: ScoresNote, options: Options) -> Iterator[str]:
         for score in _whole(note.scores, "new"):
             if score.p90 * 100 > asked.max_p90_percent:
                 yield (
-                    f"{score.estimator} on {score.model}: p90 of what is new is {score.p90:.1%} (n {score.n:,}), and "
-                    f"{asked.max_p90_percent:g} % is allowed"
+                    f"{score.estimator} on {score.model}: p90 of what is new is {score.p90 * 100:.1f} % of "
+                    f"{score.n:,} requests, and {asked.max_p90_percent:g} % is allowed"
                 )
     if asked.compare is not None:
         yield from _drifted(note.scores, _earlier(asked.compare))
+
+
+def unheld(note: ScoresNote, options: Options) -> Iterator[str]:
+    """Yield in words which gate had nothing to judge, so that nobody takes its silence for a pass."""
+    asked = options.scoring
+    held = {(score.estimator, score.model) for score in _whole(note.scores, "new")}
+    if asked.max_p90_percent is not None and not held:
+        yield f"--max-p90 judged nothing: no model has {LEAST_ROWS} requests with so much that is new"
+    if asked.compare is not None:
+        earlier = {(score.estimator, score.model) for score in _whole(_earlier(asked.compare), "new")}
+        if not held & earlier:
+            yield (
+                f"--compare judged nothing: no estimator and model has {LEAST_ROWS} requests with so much that is new "
+                f"both here and in {asked.compare}"
+            )
 
 
 def _whole(found: Sequence[Score], way: str) -> Iterator[Score]:
@@ -126,7 +141,10 @@ def _drifted(found: Sequence[Score], earlier: Sequence[Score]) -> Iterator[str]:
             continue
         for name, was, now in (("bias", abs(old.bias), abs(score.bias)), ("median", old.median, score.median)):
             if now > was * DRIFT_FACTOR and now - was > DRIFT_LEAST:
-                yield f"{score.estimator} on {score.model}: the {name} of its error went from {was:.1%} to {now:.1%}"
+                yield (
+                    f"{score.estimator} on {score.model}: the {name} of its error went from {was * 100:.1f} % "
+                    f"to {now * 100:.1f} %"
+                )
 
 
 class _Totals(Struct):

@@ -20,7 +20,9 @@ from compactctl.estimators import Subject
 from compactctl.formats.claude_code import FORMAT
 from compactctl.judge import judgeable, judged, kind_of
 from compactctl.options import Options, Scoring
-from compactctl.outcome import ScoresNote
+from compactctl.outcome import Batch, ScoresNote
+from compactctl.outputs import View, table
+from compactctl.outputs.accuracy import bars
 from compactctl.predictions import ALL, Observed, Row, Score, Worst
 from compactctl.profiles import Family, Frames, Interval, Profile, Spread
 from compactctl.scores import Collected, median_interval, quantile, scores
@@ -369,6 +371,57 @@ def test_an_estimator_that_has_drifted_fails(tmp_path, changes, count):
     earlier.write_bytes(msgspec.json.encode({"totals": {"accuracy": note(score())}}))
     options = Options(scoring=Scoring(compare=str(earlier)))
     assert len(list(scoring.broken(note(score(**changes)), options))) == count
+
+
+@pytest.mark.parametrize("now, before, count", [({}, {}, 0), ({"n": 9}, {}, 2), ({}, {"estimator": "x"}, 1)])
+def test_a_gate_that_had_nothing_to_judge_is_told(tmp_path, now, before, count):
+    earlier = tmp_path / "earlier.json"
+    earlier.write_bytes(msgspec.json.encode({"totals": {"accuracy": note(score(**before))}}))
+    options = Options(scoring=Scoring(max_p90_percent=50.0, compare=str(earlier)))
+    assert list(scoring.broken(note(score(**now)), options)) == []
+    assert len(list(scoring.unheld(note(score(**now)), options))) == count
+
+
+# how it is shown -----------------------------------------------------------------------------------
+
+
+def shown(*found, terminal=False):
+    batch = Batch(command="accuracy", accuracy=note(*found))
+    return table.printer("accuracy", View(terminal=terminal)).end(batch).splitlines()
+
+
+def test_scores_stand_under_their_model_in_a_table_that_fits_100_columns():
+    worst = Worst(-0.25, "/somewhere/2026-03-02T09-14-05-000Z_e7a3306b-d6ef.jsonl", 1_009)
+    found = [
+        score(estimator=e, kind=k, model=m, n=1_166, bias=-0.11, worst=worst, histogram=(1,) * 11)
+        for m in ("claude-opus-4-5-20251101", "gpt-5.3-codex-spark")
+        for k in (ALL, "prose")
+        for e in ("calibrated", "tiktoken:o200k_base")
+    ]
+    for terminal in (False, True):
+        lines = shown(*found, terminal=terminal)[4:]
+        assert max(map(len, lines)) <= 100
+        assert [line for line in lines if not line.startswith(" ")][1:] == [
+            "claude-opus-4-5-20251101",
+            "gpt-5.3-codex-spark",
+        ]
+    assert (
+        "  tiktoken:o200k_base, prose     1,166         3  -11.0 %   2.0 %  6.0 %  -25.0 %  2026-03-0...:1009"
+        in shown(*found)
+    )
+
+
+def test_a_histogram_keeps_its_empty_bins():
+    counts = (0, 0, 0, 0, 0, 2, 8, 0, 0, 0, 1)
+    assert bars(counts) == "·····▂█···▁"
+    assert shown(score(histogram=counts), terminal=True)[-1].endswith(" ·····▂█···▁")
+
+
+def test_where_nothing_is_judged_it_is_said():
+    said = table.printer("accuracy", View()).end(
+        Batch(command="accuracy", accuracy=ScoresNote("t", "p", 0, 0, 0, {}, ()))
+    )
+    assert said.splitlines()[-1] == "nothing to judge by: no request with recorded usage stands behind another one"
 
 
 def steps(scale, frame, sessions=5, each=20):

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
@@ -17,7 +18,7 @@ from compactctl.outputs.safe import clipped, visible
 from compactctl.predictions import ALL, Score
 
 WAYS = {
-    "new": "what is new since the request before (4,000 bytes and more)",
+    "new": "what is new since the request before (4,000 bytes and more), in all and by what most of it is",
     "next": "the next request's whole context, from the request before",
     "ahead-5": "five requests ahead",
     "ahead-20": "twenty requests ahead",
@@ -26,24 +27,26 @@ WAYS = {
 }
 """Every way of predicting, in words."""
 
-HEADERS = ("model", "content", "estimator", "n", "sessions", "bias", "median", "p5-p95 of it", "p90", "p95", "worst")
+HEADERS = ("estimator", "requests", "sessions", "bias", "median", "p90", "worst")
+"""Of a table. JSON and CSV have the p95 and the interval of the median, too."""
 
-
-WORST_CHARACTERS = 24
-"""Of the name of the file in which an estimator was furthest off; other outputs have all of the path."""
+AT_CHARACTERS = 12
+"""Of the name of the file in which an estimator was furthest off; JSON and CSV have all of the path."""
 
 
 def head(batch: Batch, note: ScoresNote) -> Iterator[str]:
     """Yield what stands above the figures: version, data, truth, and what was excluded."""
     yield (
-        f"compactctl {__version__}, profile {note.profile}, seed {note.seed}: {batch.tally.sessions:,} sessions, "
-        f"{note.judged:,} of {note.requests:,} requests judged"
+        f"compactctl {__version__}, profile {note.profile}, seed {note.seed}: "
+        f"{words.count(batch.tally.sessions, 'session')}, "
+        f"{note.judged:,} of {words.count(note.requests, 'request')} judged"
     )
     yield f"truth: {note.truth}"
-    yield "error: (predicted - actual) / actual; bias: its median; median, p90, p95: of its size"
+    yield "error: (predicted - actual) / actual; bias: its median; median and p90: of its size; worst: the largest"
     if note.excluded:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in note.excluded.items())
-        yield f"not judged: {reasons}"
+        yield f"not judged: {', '.join(f'{reason} {count:,}' for reason, count in note.excluded.items())}"
+    if not note.judged:
+        yield "nothing to judge by: no request with recorded usage stands behind another one"
 
 
 def sections(note: ScoresNote) -> Iterator[tuple[str, list[Score]]]:
@@ -57,23 +60,23 @@ def sections(note: ScoresNote) -> Iterator[tuple[str, list[Score]]]:
 def cells(score: Score) -> list[str]:
     """Return a score as the cells of a table."""
     return [
-        score.model,
-        "" if score.kind == ALL else score.kind,
-        score.estimator,
+        score.estimator if score.kind == ALL else f"{score.estimator}, {score.kind}",
         f"{score.n:,}",
         f"{score.sessions:,}",
-        f"{score.bias:+.2%}",
-        f"{score.median:.2%}",
-        f"{score.median_low:.2%}-{score.median_high:.2%}",
-        f"{score.p90:.2%}",
-        f"{score.p95:.2%}",
-        f"{score.worst.error:+.1%} {clipped(PurePath(score.worst.path).name, WORST_CHARACTERS)}:{score.worst.line}",
+        f"{score.bias * 100:+.1f} %",
+        f"{score.median * 100:.1f} %",
+        f"{score.p90 * 100:.1f} %",
+        f"{score.worst.error * 100:+.1f} %",
     ]
 
 
-_ALIGNED = ("left", "left", "left", *["right"] * (len(HEADERS) - 4), "left")
+def _at(score: Score) -> str:
+    return f"{clipped(PurePath(score.worst.path).name, AT_CHARACTERS)}:{score.worst.line}"
 
-_BARS = " ▁▂▃▄▅▆▇█"
+
+_ALIGNED = ("left", *["right"] * (len(HEADERS) - 1), "left")
+
+_BARS = "·▁▂▃▄▅▆▇█"
 
 
 def bars(counts: Sequence[int]) -> str:
@@ -83,7 +86,7 @@ def bars(counts: Sequence[int]) -> str:
 
 
 class Lines:
-    """The scores as tables, with a small histogram each at a terminal. Sessions are only counted."""
+    """The scores as tables. Sessions are only counted."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -101,11 +104,14 @@ class Lines:
         return "".join(f"{line}\n" for line in lines)
 
     def _table(self, found: Sequence[Score]) -> list[str]:
-        rows = [list(map(visible, cells(score))) for score in found]
-        if not self._view.terminal:
-            return table(HEADERS, rows, _ALIGNED)
-        rows = [[*row, bars(score.histogram)] for row, score in zip(rows, found, strict=True)]
-        return table([*HEADERS, "-50%  0  +50%"], rows, [*_ALIGNED, "left"])
+        """Return a block a model; a terminal has a histogram where other readers have the place of the worst error."""
+        last, header = (lambda score: bars(score.histogram), "-50% 0 +50%") if self._view.terminal else (_at, "at")
+        rows = [[*map(visible, cells(score)), last(score)] for score in found]
+        top, *body = table([*HEADERS, header], rows, _ALIGNED)
+        lines = [f"  {top}"]
+        for model, block in groupby(zip(found, body, strict=True), key=lambda pair: pair[0].model):
+            lines += [visible(model), *(f"  {line}" for _, line in block)]
+        return lines
 
 
 class Page:
@@ -127,7 +133,10 @@ class Page:
                     "",
                     f"## {title.capitalize()}",
                     "",
-                    *markdown.table(HEADERS, [list(map(markdown.code, cells(s))) for s in found]),
+                    *markdown.table(
+                        ("model", *HEADERS, "at"),
+                        [[markdown.cell(s.model), *map(markdown.cell, cells(s)), markdown.cell(_at(s))] for s in found],
+                    ),
                 ]
         return "".join(f"{line}\n" for line in lines)
 
