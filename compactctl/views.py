@@ -221,7 +221,7 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
         context_bytes_by_kind=dict(transcript.context_bytes_by_kind),
         results_in_file=len(transcript.results),
         biggest_results=_biggest(transcript, options.settings.layer1),
-        would_spill=_would_spill(sized.paired, options.settings),
+        would_spill=() if session.read.format.printed_by else _would_spill(sized.paired, options.settings),
         compactions=tuple(CompactionNote(c.line, c.tokens_before, c.trigger) for c in transcript.compactions),
         side_runs=tuple(
             SideRunNote(run.agent, run.messages, run.usage.total_tokens if run.usage else None)

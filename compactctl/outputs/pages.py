@@ -41,7 +41,7 @@ def _inspect(batch: Batch, outcome: Outcome, view: View) -> Page:
     if outcome.details is not UNSET:
         details = outcome.details
         lines += ["", *_bytes(details), *_biggest(details), ""]
-        lines += labelled("spill", words.would_spill(details.would_spill))
+        lines += labelled("spill", words.would_spill(details.would_spill) or [words.NEVER_SPILLED])
     lines += _findings(outcome, view) or labelled("problems", ["none"])
     return lines + _notes(outcome)
 
@@ -74,7 +74,7 @@ def _estimate(batch: Batch, outcome: Outcome, view: View) -> Page:
 
 def _spill(batch: Batch, outcome: Outcome, view: View) -> Page:
     layer1 = Layer1Note() if outcome.layer1 is UNSET else outcome.layer1
-    lines = [state(outcome, view), title(outcome, view), *labelled("context", [_context_change(outcome)])]
+    lines = [state(outcome, view), title(outcome, view), *labelled("context", _context_change(outcome))]
     if outcome.bytes is not UNSET:
         sizes = outcome.bytes
         change = f"{words.size(sizes.before)} -> {words.size(sizes.after)}"
@@ -90,7 +90,7 @@ def _spill(batch: Batch, outcome: Outcome, view: View) -> Page:
 
 def _summarize(batch: Batch, outcome: Outcome, view: View) -> Page:
     layer1 = Layer1Note() if outcome.layer1 is UNSET else outcome.layer1
-    lines = [state(outcome, view), title(outcome, view), *labelled("context", [_context_change(outcome)])]
+    lines = [state(outcome, view), title(outcome, view), *labelled("context", _context_change(outcome))]
     if outcome.bytes is not UNSET and outcome.status != "unchanged":
         sizes = outcome.bytes
         beside = f" · {words.size(sizes.beside)} beside it" if sizes.beside else ""
@@ -229,15 +229,15 @@ def _side_runs(details: Details) -> Iterable[str]:
         yield f"{clipped(run.agent, NAME_WIDTH)}: {words.count(run.messages, 'message')}{tokens}, not in context"
 
 
-def _context_change(outcome: Outcome) -> str:
+def _context_change(outcome: Outcome) -> Page:
     if outcome.tokens is UNSET:
-        return ""
+        return []
     tokens = outcome.tokens
     shares = [words.percent(figure, tokens.window) for figure in (tokens.before, tokens.after)]
     share = shares[0] if tokens.before == tokens.after else " -> ".join(shares)
     between = words.between(tokens.after_low, tokens.after_high)
-    after = f"; after: {between}" if between and tokens.before != tokens.after else ""
-    return f"{words.change(tokens.before, tokens.after)} of {tokens.window:,} tokens ({share}){after}"
+    after = [f"after: {between}"] if between and tokens.before != tokens.after else []
+    return [f"{words.change(tokens.before, tokens.after)} of {tokens.window:,} tokens ({share})", *after]
 
 
 def _undo(outcome: Outcome) -> Page:

@@ -48,9 +48,14 @@ CHECK_WORDS = {
 ESTIMATE_WORDS = {
     "heuristic": "the messages alone: no file shows the system prompt and the tools",
     "tiktoken": "the same texts, by an encoding of OpenAI's",
+    "calibrated": "what the model's family makes of them, and of what stands around messages",
+    "ctok": "the same, the texts counted by Claude's own tokenizer",
     "anchored": "the recorded usage, and what was estimated since",
     "usage": "recorded by the provider",
 }
+
+
+NEVER_SPILLED = "never: a log that an agent printed is only read"
 
 
 def check(name: str) -> str:
@@ -102,7 +107,7 @@ def change(before: int, after: int) -> str:
 def anchor(tokens: Tokens) -> str:
     """Return how the token figure came about."""
     if not tokens.anchored or tokens.anchor_tokens is None:
-        return f"estimated ({_by(tokens)}); no recorded usage to start from"
+        return f"estimated ({_by(tokens)}), the messages alone; no recorded usage to start from"
     place = f" at line {tokens.anchor_line}" if tokens.anchor_line is not None else ""
     since = tokens.before - tokens.anchor_tokens
     return f"{tokens.anchor_tokens:,} recorded by the provider{place} + {since:,} estimated since ({_by(tokens)})"
@@ -114,7 +119,7 @@ def _by(tokens: Tokens) -> str:
 
 def between(low: int | None, high: int | None) -> str:
     """Return an interval in words; "" where there is none, or it is one figure."""
-    return "" if low is None or high is None or low == high else f"{low:,} to {high:,} (p5 to p95)"
+    return "" if low is None or high is None or low == high else f"{low:,} to {high:,} in 9 of 10 cases (p5 to p95)"
 
 
 def window(tokens: Tokens) -> str:

@@ -412,6 +412,18 @@ def test_no_command_compacts_a_log_and_each_says_what_to_give(
     assert sorted(tmp_path.iterdir()) == [path]
 
 
+def test_inspect_does_not_say_that_a_log_could_be_spilled(tmp_path, capsys):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines(*logs.codex_run()))
+    for arguments in (["--sort", "saved"], ["-o", "json"]):
+        assert exit_code(["inspect", str(path), *arguments]) == 0
+    page, _, result = capsys.readouterr().out.partition("\n{")
+    assert [line for line in page.splitlines() if line.startswith("spill")] == [
+        "spill     never: a log that an agent printed is only read"
+    ]
+    assert json.loads("{" + result)["sessions"][0]["details"]["would_spill"] == []
+
+
 def test_in_a_folder_a_log_is_passed_over(tmp_path, capsys):
     (tmp_path / "log.jsonl").write_bytes(lines(*logs.claude_run()))
     (tmp_path / "chat.jsonl").write_bytes(lines({"role": "user", "content": "Hi."}))

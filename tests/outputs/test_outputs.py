@@ -292,7 +292,7 @@ def test_findings_of_a_page_are_cut_unless_all_are_wanted():
 @pytest.mark.parametrize(
     "made, said",
     [
-        (tokens(anchored=False), "estimated (heuristic); no recorded usage to start from"),
+        (tokens(anchored=False), "estimated (heuristic), the messages alone; no recorded usage to start from"),
         (tokens(window_source="recorded"), "window recorded in the session. Summary due at 167,000"),
         (tokens(window_source="option"), "window from the command line. Summary due at 167,000"),
     ],
