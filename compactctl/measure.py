@@ -74,7 +74,10 @@ def _anchor_index(
     return None, findings
 
 
-BEFORE_A_SPILL = "the newest recorded usage is from before results were spilled; until the next request the context is estimated whole"
+BEFORE_A_SPILL = (
+    "the newest recorded usage is from before results were spilled; the context is estimated whole until the next"
+    " request is recorded"
+)
 BEFORE_A_COMPACTION = "no recorded usage is newer than the last change of the context; it is estimated whole"
 
 
