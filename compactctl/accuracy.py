@@ -12,7 +12,7 @@ from compactctl.document import Document
 from compactctl.errors import NoEstimator
 from compactctl.estimators import Estimator, Subject
 from compactctl.fit import observed
-from compactctl.judge import Judgeable, Key, judgeable, judged, key_of, kind_of, session_hash
+from compactctl.judge import Judgeable, Judged, Key, judgeable, judged, key_of, kind_of, session_hash
 from compactctl.model import Transcript, Usage
 from compactctl.options import Options
 from compactctl.outcome import AccuracyNote, Outcome
@@ -83,20 +83,24 @@ def _rows(
     for model in dict.fromkeys(step.usage.model for step in found.steps.values()):
         for name, estimator in _estimators(document, transcript, model, options):
             for each in judged(found, transcript, estimator, kinds, model):
-                yield Row(
-                    session_hash(transcript.session_id, None if transcript.session_id else session.path),
-                    each.line,
-                    each.request_id,
-                    each.model or transcript.model or "unknown",
-                    transcript.agent or transcript.format,
-                    name,
-                    each.way,
-                    each.kind,
-                    each.new_bytes,
-                    each.context_tokens,
-                    round(each.predicted, 1),
-                    each.actual,
-                )
+                yield _row(session, transcript, name, each)
+
+
+def _row(session: Session, transcript: Transcript, estimator: str, found: Judged) -> Row:
+    return Row(
+        session_hash(transcript.session_id, None if transcript.session_id else session.path),
+        found.line,
+        found.request_id,
+        found.model or transcript.model or "unknown",
+        transcript.agent or transcript.format,
+        estimator,
+        found.way,
+        found.kind,
+        found.new_bytes,
+        found.context_tokens,
+        round(found.predicted, 1),
+        found.actual,
+    )
 
 
 def _estimators(
@@ -130,17 +134,7 @@ def _after_compaction(session: Session, transcript: Transcript, options: Options
     index, usage = fresh
     since = [m for m in transcript.messages[:index] if m.line > made.output.lines]
     estimator = views.estimator(told.tokens.estimator.partition(":")[0], session, transcript, options)
-    yield Row(
-        session_hash(transcript.session_id, None if transcript.session_id else session.path),
-        usage.line,
-        usage.request_id,
-        usage.model or transcript.model or "unknown",
-        transcript.agent or transcript.format,
-        told.tokens.estimator,
-        COMPACTED,
-        "mixed",
-        0,
-        usage.input_tokens,
-        told.tokens.after + estimator.tokens(since),
-        usage.input_tokens,
-    )
+    predicted = told.tokens.after + estimator.tokens(since)
+    actual = usage.input_tokens
+    found = Judged(COMPACTED, usage.line, usage.request_id, usage.model, "mixed", 0, actual, predicted, actual)
+    yield _row(session, transcript, told.tokens.estimator, found)

@@ -90,28 +90,31 @@ def judged(
         step = found.steps.get(index)
         if step is None or step.usage.model != model:
             continue
-        size = step.new_bytes
-        usage = step.usage
+        usage, size, context = step.usage, step.new_bytes, step.usage.input_tokens
+        for way, predicted, actual in _predicted(found, position, step, transcript, totals):
+            yield Judged(way, usage.line, usage.request_id, usage.model, kinds[index], size, context, predicted, actual)
 
-        def made(
-            way: Way, predicted: float, truth: int, usage: Usage = usage, size: int = size, index: int = index
-        ) -> Judged:
-            return Judged(
-                way, usage.line, usage.request_id, usage.model, kinds[index], size, usage.input_tokens, predicted, truth
-            )
 
-        base = found.base(position, transcript)
-        if base is not None:
-            first = transcript.messages[base].usage
-            taken_in = end_of_input(base, transcript.messages)
-            fixed = max(0.0, (first.input_tokens if first else 0) - totals[taken_in])
-            yield made("whole", fixed + totals[step.end], usage.input_tokens)
-        for count, way in AHEAD:
-            start = found.start(position, count, transcript)
-            if start is not None:
-                yield made(way, start.tokens + totals[step.end] - totals[start.first], usage.input_tokens)
-        if size >= NEW_BYTES and step.actual > 0:
-            yield made("new", totals[step.end] - totals[step.first], step.actual)
+def _predicted(
+    found: "Judgeable", position: int, step: Step, transcript: Transcript, totals: Sequence[float]
+) -> Iterator[tuple[Way, float, int]]:
+    """Yield each way of predicting a request, with what it predicts and what was counted, in tokens.
+
+    `totals` are the estimated tokens of the messages before each index.
+    """
+    context = step.usage.input_tokens
+    base = found.base(position, transcript)
+    if base is not None:
+        first = transcript.messages[base].usage
+        taken_in = end_of_input(base, transcript.messages)
+        fixed = max(0.0, (first.input_tokens if first else 0) - totals[taken_in])
+        yield "whole", fixed + totals[step.end], context
+    for count, way in AHEAD:
+        start = found.start(position, count, transcript)
+        if start is not None:
+            yield way, start.tokens + totals[step.end] - totals[start.first], context
+    if step.new_bytes >= NEW_BYTES and step.actual > 0:
+        yield "new", totals[step.end] - totals[step.first], step.actual
 
 
 class Start(Struct, frozen=True):
