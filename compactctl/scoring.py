@@ -17,6 +17,7 @@ from compactctl import fit, profiles, store
 from compactctl.errors import UsageError
 from compactctl.options import Options
 from compactctl.outcome import Outcome, ScoresNote
+from compactctl.outputs.csv import cell
 from compactctl.predictions import ALL, Observed, Row, Score
 from compactctl.scores import Collected, scores
 
@@ -80,7 +81,7 @@ COLUMNS = (*Row.__struct_fields__, "error")
 
 
 def rows(found: Sequence[Row], path: str) -> Iterator[bytes]:
-    """Yield a file of predictions: JSON lines for a name that ends so, else CSV."""
+    """Yield a file of predictions: JSON lines for a name that ends so, else CSV, in which no text is a formula."""
     if path.endswith((".jsonl", ".ndjson")):
         for row in found:
             yield msgspec.json.encode(_row(row)) + b"\n"
@@ -89,7 +90,7 @@ def rows(found: Sequence[Row], path: str) -> Iterator[bytes]:
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in found:
-        writer.writerow(_row(row).values())
+        writer.writerow(map(cell, _row(row).values()))
     yield held.getvalue().encode("utf-8", "backslashreplace")
 
 

@@ -322,6 +322,18 @@ def test_the_balance_of_a_batch_holds_and_no_path_is_in_a_row(tmp_path):
     assert all(float(each["error"]) == pytest.approx(_error(each), abs=1e-5) for each in written)
 
 
+def test_no_text_of_a_session_is_a_formula_in_rows(tmp_path):
+    s = Session()
+    for size in (20_000, 21_000):
+        s.user("More.")
+        s.assistant("Done.", usage=usage(size, out=4), id=f"=id{size}", requestId=f"=r{size}", model="=1+1")
+    (tmp_path / "a.jsonl").write_bytes(s.bytes())
+    rows = tmp_path / "rows.csv"
+    run.accuracy([str(tmp_path)], Options(scoring=Scoring(rows=str(rows))))
+    written = list(csv.DictReader(io.StringIO(rows.read_text())))
+    assert {(each["model"], each["request_id"]) for each in written} == {("'=1+1", "'=r21000")}
+
+
 def _error(each):
     return (float(each["predicted"]) - float(each["actual"])) / float(each["actual"])
 
