@@ -131,6 +131,17 @@ def test_named_are_the_references_of_texts_and_the_commands_of_scripts():
     }
 
 
+@pytest.mark.parametrize("characters, is_found", [(400, True), (401, False)])
+def test_what_is_too_long_for_a_name_is_data(characters, is_found):
+    url, path = ("https://example.org/".ljust(characters, "a"), "/src/".ljust(characters, "a"))
+    assert found(f"see {url}", "url") == ({url} if is_found else set())
+    assert found(f"see {path}", "path") == ({path} if is_found else set())
+
+
+def test_of_a_long_error_line_its_beginning_is_kept():
+    assert found("fatal: ".ljust(300, "x"), "error") == {"fatal: ".ljust(240, "x")}
+
+
 def test_survival_is_literal_presence_by_kind():
     before = named(["src/rows.py and src/late.py, id 3f2a9c1", "loadTable"], ["make test"])
     assert survival(before, "look at src/rows.py", "loadTable src/late.py") == {

@@ -77,6 +77,24 @@ def test_the_next_rounds_do_not_count():
     assert after_rounds(later, 3) == ()
 
 
+@pytest.mark.parametrize("between, counted", [(2, 0), (3, 1)])
+def test_what_is_used_in_the_three_rounds_after_a_compaction_is_the_work_that_was_going_on(between, counted):
+    session = claude.Session()
+    session.user("Go.")
+    rounds(session, "make src/rows.py")
+    session.boundary()
+    session.summary("Go on.")
+    rounds(session, *[f"true {number}" for number in range(between)], "cat src/rows.py", "true again")
+    [moment] = moments_of(session.bytes())
+    assert len(loss(moment).missed) == counted
+
+
+def test_no_file_is_nowhere_to_be_lost():
+    session = compacted("Go on.", before=["make >x; cat /dev/null"], after=["wc /dev/null"])
+    [moment] = moments_of(session.bytes())
+    assert loss(moment).survival == {}
+
+
 def test_each_compaction_is_measured_by_itself():
     session = claude.Session()
     session.user("Go.")
@@ -233,6 +251,7 @@ def test_an_instruction_that_is_gone_and_is_given_again_was_lost():
         (f"The user said: {RULE}", RULE),  # it is there
         ("Do not: edit the generated files under build; never.", RULE),  # in other words
         ("We mend the rows.", "Fine, now the tables."),  # nobody needed it
+        ("We mend the rows.", "Why are the files edited under tables?"),  # half of its words
     ],
 )
 def test_an_instruction_that_is_there_or_that_nobody_needed_was_not(summary, later):
@@ -247,6 +266,12 @@ def test_instructions_are_sentences_of_persons():
         assistant("I must never do that again."),
     )
     assert instructions(said) == ["Always run the tests first."]
+
+
+@pytest.mark.parametrize("words, is_one", [(2, False), (3, True), (40, True), (41, False)])
+def test_an_instruction_is_a_sentence_of_some_words_no_outcry_and_no_paste(words, is_one):
+    sentence = " ".join(["Never", *["touch"] * (words - 1)])
+    assert instructions(story(user(sentence))) == ([sentence] if is_one else [])
 
 
 def test_a_text_is_looked_for_as_it_is_and_as_json_lines_have_it():
