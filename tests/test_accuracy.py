@@ -97,6 +97,37 @@ def test_an_answer_without_its_output_is_estimated_and_one_that_hides_its_though
     assert list(found.excluded.values()) == ["first request", "no output recorded"]
 
 
+def test_nothing_is_predicted_across_a_request_that_is_not_judged():
+    s = grown(*[5_000] * 3)
+    s.user("More.")
+    s.assistant("Done.", usage=usage(900, out=4), id="fallen")
+    for number in range(5):
+        s.user("More.")
+        s.assistant("Done.", usage=usage(1_000 + 10 * number, out=4), id=f"later_{number}")
+    _, found = predictions(s)
+    ahead = [each.actual for each in found if each.way == "ahead-5"]
+    assert ahead == [1_040]  # from the one that fell on, but over none that did
+
+
+@pytest.mark.parametrize(
+    "texts, kind",
+    [
+        ([TEXT[:900], '{"a": 1, "b": [2]}' * 40], "prose"),
+        ([TEXT[:700], '{"a": 1, "b": [2]}' * 40], "json"),
+        ([TEXT[:500], '{"a": 1, "b": [2]}' * 30, "夜間のインポート" * 60], "mixed"),
+        ([], "prose"),
+    ],
+)
+def test_what_is_new_is_what_half_of_it_is_else_mixed(texts, kind):
+    s = Session()
+    for text in texts:
+        s.user(text)
+        s.assistant("")
+    document = s.document()
+    messages = FORMAT.read(document)[0].messages if texts else ()
+    assert kind_of(messages, document) == kind
+
+
 @pytest.mark.parametrize(
     "text, kind",
     [
@@ -301,6 +332,8 @@ def test_the_interval_of_the_median_is_over_sessions_and_the_same_for_a_seed():
     assert median_interval([[0.1], [0.1]], 1) == (0.1, 0.1)
     low, high = median_interval(groups, 1)
     assert low < high
+    low, high = median_interval([[float(figure)] for figure in range(101)], 1)
+    assert (low, high) == (pytest.approx(41, abs=2), pytest.approx(59, abs=2))
 
 
 def test_the_balance_of_a_batch_holds_and_no_path_is_in_a_row(tmp_path):
@@ -383,6 +416,14 @@ def test_an_estimator_that_has_drifted_fails(tmp_path, changes, count):
     earlier.write_bytes(msgspec.json.encode({"totals": {"accuracy": note(score())}}))
     options = Options(scoring=Scoring(compare=str(earlier)))
     assert len(list(scoring.broken(note(score(**changes)), options))) == count
+
+
+@pytest.mark.parametrize("median, count", [(0.24, 0), (0.26, 1)])
+def test_an_error_has_drifted_from_a_quarter_more_on(tmp_path, median, count):
+    earlier = tmp_path / "earlier.json"
+    earlier.write_bytes(msgspec.json.encode({"totals": {"accuracy": note(score(median=0.2))}}))
+    options = Options(scoring=Scoring(compare=str(earlier)))
+    assert len(list(scoring.broken(note(score(median=median)), options))) == count
 
 
 @pytest.mark.parametrize("now, before, count", [({}, {}, 0), ({"n": 9}, {}, 2), ({}, {"estimator": "x"}, 1)])
