@@ -244,8 +244,8 @@ def _summarised(
         doubts=made.doubts,
         redacted=add(material.redacted, clean.counts),
         survival=_survival(material, texts),
-        history_file=history,
-        summary_file=str(summary_path(job).absolute()),
+        history_file=str(history_path(job)),
+        summary_file=str(summary_path(job)),
         summary=text,
     )
     return Summarised(cut, texts, text, note)

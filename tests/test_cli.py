@@ -190,6 +190,8 @@ def test_what_writes_unless_told_otherwise(arguments, applies, fake):
         (["spill", "x", "--check"], "compactctl spill x --apply"),
         (["spill", "-q", "--", "-x"], "compactctl spill -q --apply -- -x"),
         (["spill", "--", "--apply"], "compactctl spill --apply -- --apply"),
+        (["spill", "-"], "compactctl spill - --out DIR --apply"),
+        (["spill", "-", "--out=x"], "compactctl spill - --out=x --apply"),
     ],
 )
 def test_the_command_that_writes_what_was_shown(arguments, said):

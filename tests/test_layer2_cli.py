@@ -41,6 +41,20 @@ def test_summarize_writes_at_once_and_prints_the_summary(tmp_path, write_session
     assert (tmp_path / "s.compacted/summary.md").read_text().splitlines()[0] in printed.splitlines()
 
 
+def test_all_that_was_written_is_named_from_the_same_folder(tmp_path, write_session, capsys, monkeypatch):
+    path = write_session(long_chat())
+    monkeypatch.chdir(path.parent)
+    assert exit_code(["summarize", path.name, *SMALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("wrote"))
+    assert [line[10:] for line in lines[first : first + 4]] == [
+        "s.compacted.jsonl",
+        "s.compacted.report.json",
+        "s.compacted/summary.md",
+        "s.compacted/history.jsonl",
+    ]
+
+
 def test_compact_shows_a_plan_unless_told_to_apply(tmp_path, write_session, capsys):
     path = str(write_session(long_chat()))
     assert exit_code(["compact", path, *SMALL]) == 0

@@ -459,4 +459,5 @@ def _applying(arguments: Sequence[str]) -> str:
 
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [argument for argument in arguments[:end] if argument not in ("--dry-run", "--apply", "--check")]
-    return shlex.join(["compactctl", *kept, "--apply", *arguments[end:]])
+    has_place = "-" not in arguments or any(argument.split("=")[0] == "--out" for argument in kept)
+    return shlex.join(["compactctl", *kept, *([] if has_place else ["--out", "DIR"]), "--apply", *arguments[end:]])

@@ -148,7 +148,8 @@ def would_spill(choices: Sequence[WouldSpill]) -> list[str]:
 
 def kept(counts: Sequence[KeepCounts]) -> str:
     """Return why results stay where they are."""
-    return " · ".join(f"{count(item.count, 'result')} {visible(item.reason)}" for item in counts)
+    said = [visible(re.sub("^its ", "whose ", item.reason)) for item in counts]
+    return " · ".join(f"{count(item.count, 'result')} {reason}" for item, reason in zip(counts, said, strict=True))
 
 
 def problems(findings: Sequence[FindingNote]) -> str:

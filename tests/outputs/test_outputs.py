@@ -7,8 +7,8 @@ import orjson
 import pytest
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, Disk, FindingNote, ResumeNote
-from compactctl.outputs import OUTPUTS, View, load
+from compactctl.outcome import Batch, Disk, FindingNote, KeepCounts, ResumeNote
+from compactctl.outputs import OUTPUTS, View, load, words
 from compactctl.outputs.json import dumps
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
@@ -299,3 +299,8 @@ def test_findings_of_a_page_are_cut_unless_all_are_wanted():
 )
 def test_a_page_says_how_its_figures_are_known(made, said):
     assert said in printed("table", batch(outcome(tokens=made)))
+
+
+def test_why_results_stay_is_said_in_the_plural_too():
+    counts = [KeepCounts("its preview would not be smaller", 11), KeepCounts("under the limits", 1)]
+    assert words.kept(counts) == "11 results whose preview would not be smaller · 1 result under the limits"
