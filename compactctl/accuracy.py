@@ -7,6 +7,8 @@ format's own reading of the file's first lines, so the requests of a long sessio
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
+
 from compactctl import estimators, views
 from compactctl.document import Document
 from compactctl.errors import NoEstimator
@@ -38,8 +40,7 @@ def _note(session: Session, transcript: Transcript, options: Options) -> Accurac
     excluded: dict[Key, str] = {}
     done: set[Key] = set()
     for known, document in _contexts(session, transcript):
-        found = judgeable(known, options.settings, session.stale_until_line)
-        _drop(found, done)
+        found = _but(judgeable(known, options.settings, session.stale_until_line), done)
         done |= {key_of(step.usage) for step in found.steps.values()}
         excluded |= found.excluded
         rows += _rows(found, known, document, session, options)
@@ -68,10 +69,10 @@ def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transc
                 yield earlier, before
 
 
-def _drop(found: Judgeable, done: set[Key]) -> None:
-    """Take out what was judged in a later context: a request that two contexts share counts once."""
-    for index in [index for index, step in found.steps.items() if key_of(step.usage) in done]:
-        del found.steps[index]
+def _but(found: Judgeable, done: set[Key]) -> Judgeable:
+    """Return it without what was judged in a later context: a request that two contexts share counts once."""
+    steps = {index: step for index, step in found.steps.items() if key_of(step.usage) not in done}
+    return msgspec.structs.replace(found, steps=steps)
 
 
 def _rows(

@@ -124,7 +124,7 @@ class Start(Struct, frozen=True):
     tokens: int
 
 
-class Judgeable(Struct):
+class Judgeable(Struct, frozen=True):
     """The requests of a session that have a truth: by index of the message that answers, in order."""
 
     indexes: list[int]

@@ -29,7 +29,7 @@ from compactctl.scores import Collected, median_interval, quantile, scores
 from compactctl.settings import Settings, with_changes
 from tests.builders import logs
 from tests.builders.chat import lines
-from tests.builders.claude import Session, call, result, thinking, usage
+from tests.builders.claude import Session, call, image, result, thinking, usage
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 120
 
@@ -386,6 +386,18 @@ def test_the_requests_of_contexts_before_a_compaction_are_judged_as_well(tmp_pat
 # gates and fits --------------------------------------------------------------------------------------
 
 
+def test_a_request_that_is_in_context_again_counts_once(tmp_path):
+    s = grown(*[5_000] * 3)
+    forked = s.last
+    s.boundary()
+    s.summary()
+    s.user("Again, without the summary.", parent=forked)
+    s.assistant("Done.", usage=usage(26_000, out=4), id="msg_9", requestId="req_9")
+    (tmp_path / "s.jsonl").write_bytes(s.bytes())
+    note = run.accuracy([str(tmp_path)], Options()).accuracy
+    assert (note.judged, note.excluded) == (3, {"first request": 1})
+
+
 def score(**changes):
     base = Score("e", "m", "new", ALL, 20, 3, 0.01, 0.02, 0.01, 0.03, 0.06, 0.07, Worst(0.2, "/x", 1), ())
     return msgspec.structs.replace(base, **changes)
@@ -509,6 +521,33 @@ def test_one_request_that_held_what_no_file_shows_does_not_rule_a_fit():
     assert fit.fit([odd, *found[1:]], profiles.shipped(), "x").families[0].scales["words"] == pytest.approx(
         1.3, rel=0.1
     )
+
+
+def test_what_costs_nothing_is_never_fitted_below_it():
+    found = [msgspec.structs.replace(step, parts={**step.parts, "call": 1.0}) for step in steps(1.0, -200)]
+    assert fit.fit(found, profiles.shipped(), "x").families[0].frames.call == 0
+
+
+@pytest.mark.parametrize("times, is_fitted", [(7, False), (8, True)])
+def test_a_frame_that_is_seldom_met_keeps_its_figure(times, is_fitted):
+    found = steps(1.0, 0)
+    for index in range(times):
+        step = found[index * 9]
+        found[index * 9] = msgspec.structs.replace(step, parts={**step.parts, "error": 1.0}, actual=step.actual + 500)
+    base = profiles.shipped()
+    changed = fit.fit(found, base, "x").families[0].frames.error != round(base.families[0].frames.error, 2)
+    assert changed == is_fitted
+
+
+def test_a_step_with_an_image_in_it_is_not_fitted_on():
+    s = grown(5_000, 5_000)
+    s.user([image("A" * 4_000)])
+    s.assistant("Done.", usage=usage(40_000, out=4), id="seen")
+    document = s.document()
+    [transcript] = FORMAT.read(document)
+    found = judgeable(transcript, Settings())
+    fitted = list(fit.observed(found, transcript, document, Settings()))
+    assert (len(found.steps), [step.request_id for step in fitted]) == (2, ["req_1"])
 
 
 def test_sessions_that_share_requests_are_one_and_each_request_counts_once():
