@@ -5,10 +5,6 @@ from typing import Literal
 
 Content = Literal["prose", "code", "json", "logs", "cjk", "other-script", "base64", "images", "mixed"]
 
-CONTENTS: tuple[Content, ...] = (
-    "prose", "code", "json", "logs", "cjk", "other-script", "base64", "images", "mixed"
-)  # fmt: skip
-
 SAMPLE_CHARACTERS = 8_000
 
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")

@@ -64,10 +64,6 @@ class Spending:
         self._max_cost_usd = max_cost_usd
         self._lock = threading.Lock()
 
-    @property
-    def has_ceiling(self) -> bool:
-        return self._max_input_tokens is not None or self._max_cost_usd is not None
-
     def words(self) -> str:
         """Return what was sent so far and what it costs, for a progress bar; "" where nothing was."""
         if not self.input_tokens:

@@ -74,6 +74,8 @@ def test_one_input_may_write_several_files():
     known = Places()
     known.take("a", ["/x/s", "/x/t"])
     known.take("a", ["/x/s"])
+    with pytest.raises(OutputCollision):
+        known.take("b", ["/x/t"])
 
 
 # by command --------------------------------------------------------------------------------------
