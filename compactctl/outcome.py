@@ -389,6 +389,11 @@ class Outcome(Struct, kw_only=True, omit_defaults=False):
     traceback: str | UnsetType = UNSET
     """Only with `--debug`, of a bug."""
 
+    @property
+    def error_severity(self) -> Severity:
+        """What its error counts as among findings: one for which the file was only passed over is a note."""
+        return "error" if self.status == "failed" else "note"
+
 
 def failed(path: str, error: CompactctlError) -> Outcome:
     """Return what is said of a file that could not be worked on."""

@@ -107,8 +107,12 @@ def _findings(outcome: Outcome) -> Iterator[dict[str, Any]]:
         "session_id": outcome.session_id,
     }
     if outcome.error is not None:
-        severity = "error" if outcome.status == "failed" else "note"
-        yield {**whose, "severity": severity, "rule": outcome.error.code, "message": outcome.error.message}
+        yield {
+            **whose,
+            "severity": outcome.error_severity,
+            "rule": outcome.error.code,
+            "message": outcome.error.message,
+        }
     for line, said, rule, text in words.mended(outcome):
         yield {**whose, "line": line, "severity": said, "group": GROUPS.get(rule), "rule": rule, "message": text}
     for finding in outcome.findings:

@@ -73,11 +73,7 @@ def _failed(name: str, rule: str, items: list[Told]) -> str:
 
 def _lines(name: str, items: Iterable[Told]) -> str:
     """Return the findings as `-o text` has them, a line each."""
-    return "\n".join(
-        f"{name}{'' if item.line is None else f':{item.line}'}: {item.severity} {item.rule}: {item.message}"
-        f"{' (known)' if item.is_known else ''}"
-        for item in items
-    )
+    return "\n".join(reported.line(name, item, item.severity) for item in items)
 
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -34,9 +34,8 @@ def told(outcome: Outcome) -> list[Told]:
     found = [_finding(finding) for finding in outcome.findings]
     if outcome.error is None:
         return found
-    severity = "error" if outcome.status == "failed" else "note"
     message = visible(outcome.error.message.removeprefix(f"{outcome.path}: "))
-    return [Told(visible(outcome.error.code), severity, None, message, is_failure=True), *found]
+    return [Told(visible(outcome.error.code), outcome.error_severity, None, message, is_failure=True), *found]
 
 
 def mended(outcome: Outcome) -> list[Told]:
@@ -45,6 +44,12 @@ def mended(outcome: Outcome) -> list[Told]:
         Told(visible(rule), "note", line, f"{said}: {visible(text)}")
         for line, said, rule, text in words.mended(outcome)
     ]
+
+
+def line(place: str, item: Told, severity: str) -> str:
+    """Return what is told as a line, as compilers print it, its severity in these letters."""
+    where = place if item.line is None else f"{place}:{item.line}"
+    return f"{where}: {severity} {item.rule}: {item.message}{' (known)' if item.is_known else ''}"
 
 
 def _finding(finding: FindingNote) -> Told:

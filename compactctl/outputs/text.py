@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, FindingNote, Outcome
-from compactctl.outputs import View, words
+from compactctl.outcome import Batch, Outcome
+from compactctl.outputs import View, reported, words
 from compactctl.outputs.pages import paint
+from compactctl.outputs.reported import Told
 from compactctl.outputs.safe import visible
 
 ENCODING: str | None = None
@@ -27,25 +28,15 @@ class Lines:
 
     def outcome(self, outcome: Outcome) -> str:
         path = visible(outcome.path)
-        lines = []
-        if outcome.error is not None:
-            severity = "error" if outcome.status == "failed" else "note"
-            said = visible(outcome.error.message.removeprefix(f"{outcome.path}: "))
-            lines.append(f"{path}: {self._painted(severity)} {visible(outcome.error.code)}: {said}")
+        told = reported.told(outcome)
+        lines = [self._line(path, item) for item in told if item.is_failure]
         lines += _fixes(path, outcome)
-        lines += [
-            self._line(path, finding) for finding in outcome.findings if self._view.verbose or not is_known(finding)
-        ]
+        shown = (item for item in told if self._view.verbose or not item.is_known)
+        lines += [self._line(path, item) for item in shown if not item.is_failure]
         return "".join(f"{line}\n" for line in lines)
 
-    def _line(self, path: str, finding: FindingNote) -> str:
-        place = path if finding.line is None else f"{path}:{finding.line}"
-        known = " (known)" if is_known(finding) else ""
-        said = f"{visible(finding.rule)}: {visible(finding.message)}{known}"
-        return f"{place}: {self._painted(finding.severity)} {said}"
-
-    def _painted(self, severity: str) -> str:
-        return paint(severity, severity, self._view)
+    def _line(self, path: str, item: Told) -> str:
+        return reported.line(path, item, paint(item.severity, item.severity, self._view))
 
     def end(self, batch: Batch) -> str:
         return f"{words.found(batch)}\n"
@@ -57,8 +48,3 @@ def _fixes(path: str, outcome: Outcome) -> Iterator[str]:
         yield f"{path}:{line}: {said} {visible(rule)}: {visible(text)}"
     if outcome.fix is not UNSET:
         yield f"{path}: {words.mended_file(outcome)}"
-
-
-def is_known(finding: FindingNote) -> bool:
-    """Return whether a baseline has the finding."""
-    return finding.known is not UNSET and finding.known
