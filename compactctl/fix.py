@@ -17,7 +17,7 @@ from compactctl.errors import OutputChanged, SourceChanged, VerifyError
 from compactctl.formats.interface import Format, Mend
 from compactctl.model import Message, Transcript
 from compactctl.options import Options
-from compactctl.outcome import EditNote, FixNote, Outcome, Status
+from compactctl.outcome import Bytes, EditNote, FixNote, Outcome, Status
 from compactctl.session import Session, reread
 from compactctl.turns import misfits
 
@@ -56,6 +56,7 @@ def fix(session: Session, options: Options, paths: store.Paths) -> list[Outcome]
             notes = tuple(EditNote(mend.line, mend.rule, mend.text) for mend in mends)
             outcomes[0].status = status
             outcomes[0].fix = FixNote(str(paths.fixed), notes)
+            outcomes[0].bytes = Bytes(session.document.size_bytes, mended.document.size_bytes)
         return outcomes
 
 

@@ -286,6 +286,8 @@ def test_a_second_run_over_the_source_is_unchanged_and_nothing_else_is_overwritt
     assert exit_code(["audit", "s.jsonl", "--fix", "--apply", "-o", "json"]) == 0
     [made] = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))["sessions"]
     assert made["status"] == "unchanged"
+    size = torn.stat().st_size
+    assert made["bytes"] == {"before": size, "after": size - 12, "beside": 0}
     assert made["fix"] == {
         "file": "s.fixed.jsonl",
         "edits": [{"line": 3, "rule": "torn-tail", "text": "leaves out the torn last line, 12 bytes"}],

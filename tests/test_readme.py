@@ -10,6 +10,7 @@ from compactctl import errors
 from compactctl.__main__ import exit_code
 from compactctl.findings import RULES
 from compactctl.formats import FORMATS
+from compactctl.outcome import Outcome
 from compactctl.settings import Settings, known_keys, value_of, written
 from tests.scripts import make_samples
 from tests.scripts.readme import ROOT, Example, examples, playground, run
@@ -64,6 +65,10 @@ def test_the_settings_table_is_the_settings():
 
 def test_the_formats_table_is_the_formats():
     assert [row[0] for row in table("Formats")] == list(FORMATS)
+
+
+def test_the_keys_of_a_session_in_json_are_those_of_an_outcome():
+    assert {key for row in table("JSON") for key in re.findall(r"\w+", row[0])} == set(Outcome.__struct_fields__)
 
 
 def test_the_error_codes_are_the_errors():

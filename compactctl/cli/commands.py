@@ -70,7 +70,7 @@ def inspect(
     paths: opt.Paths, reading: Reading, setting: Setting, finding: Finding, listing: Listing, showing: Showing
 ) -> None:
     """Show what is in each session: format, model and messages, how full its context is and how that is known,
-    where the bytes are, the biggest tool results, what Layer 1 would spill, and what is damaged. Reads only.
+    where the bytes are, the biggest tool results, what spill would move to files, and what is damaged. Reads only.
 
     PATH is a session file, a folder (searched for *.jsonl, *.json and *.jsonl.zst), a glob, or - for standard input.
     """
