@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compactctl import run
+from compactctl import fix, run
 from compactctl.__main__ import exit_code
+from compactctl.document import Drop, Insert, Place, Replace
 from compactctl.fix import MENDED
+from compactctl.formats.interface import Mend
 from compactctl.formats.mending import UNKNOWN_RESULT
+from compactctl.json_text import write_json
 from compactctl.options import Audit, Options
 from compactctl.session import opened
 from tests.builders import chat, claude, codex, pi
@@ -260,6 +263,57 @@ def test_conversations_on_lines_are_mended_where_they_are(tmp_path):
     first, second = (json.loads(line)["messages"] for line in (tmp_path / "s.fixed.jsonl").read_bytes().splitlines())
     assert [message.get("tool_call_id") for message in first] == [None, None, "c2", "c1", None]
     assert [message["role"] for message in second] == ["user", "assistant"]
+
+
+# what is never written ---------------------------------------------------------------------------
+
+ASKED_IN_VAIN = [chat.user("Look."), chat.assistant("", [("c1", "Read", "{}")]), chat.user("Go on."), chat.assistant()]
+
+ANSWER = Insert(1, write_json(chat.tool("c1")))
+
+
+@pytest.mark.parametrize(
+    "edits, why",
+    [
+        ([ANSWER, Drop(0)], "line 1: something of it is gone from the context"),
+        ([ANSWER, Replace(Place(2, ("content",)), b'"Stop."')], "line 3: something of it is gone"),
+        ([ANSWER, Insert(3, write_json(chat.tool("c9")))], "result-without-call: "),
+        ([Replace(Place(0, ("content",)), b'"Look."')], "call-without-result is left"),
+    ],
+    ids=["a message lost", "a text changed", "a new problem", "the fault left"],
+)
+def test_what_fails_its_checks_is_not_written(edits, why, tmp_path, monkeypatch):
+    mend = Mend(2, "call-without-result", "mends it badly", tuple(edits))
+    monkeypatch.setattr(fix, "_pairs", lambda format_, document, transcripts: [mend])
+    made, target = fixed(written(tmp_path, jsonl(ASKED_IN_VAIN)))
+    assert (made.status, made.exit_code) == ("failed", 7)
+    assert why in made.error.message
+    assert not target.exists()
+
+
+def test_a_source_that_changed_meanwhile_is_not_mended(tmp_path, monkeypatch):
+    path = written(tmp_path, jsonl(ASKED_IN_VAIN))
+    checked = fix._require_sound
+
+    def changed(*states):
+        checked(*states)
+        path.write_bytes(jsonl([*ASKED_IN_VAIN, chat.user()]))
+
+    monkeypatch.setattr(fix, "_require_sound", changed)
+    made, target = fixed(path)
+    assert (made.status, made.error.code) == ("failed", "source_changed")
+    assert not target.exists()
+
+
+def test_a_large_file_is_mended_like_a_small_one(tmp_path, monkeypatch):
+    path = written(tmp_path, jsonl(ASKED_IN_VAIN))
+    _, target = fixed(path)
+    small = target.read_bytes()
+    target.unlink()
+    monkeypatch.setattr(fix, "IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(fix.io, "BytesIO", None)
+    assert fixed(path)[0].status == "applied"
+    assert target.read_bytes() == small
 
 
 # how it is asked for -----------------------------------------------------------------------------

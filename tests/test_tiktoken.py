@@ -1,5 +1,6 @@
 """tiktoken without a network: the right ranks, the right counts of odd texts, and nothing counted twice."""
 
+import base64
 import hashlib
 import os
 import subprocess
@@ -129,6 +130,7 @@ def test_a_file_of_ranks_counts_as_its_encoding_does_and_its_name_says_by_which_
         (b"IQ== 0\n", "some byte is no token"),
         (b"\x00\xff" * 100, "line 1: not a token in base64"),
         (b"", "some byte is no token"),
+        (b"".join(b"%s 7\n" % base64.b64encode(bytes([byte])) for byte in range(256)), "two tokens have one rank"),
     ],
 )
 def test_a_file_that_holds_no_ranks_is_wrong_usage(content, words, tmp_path):
