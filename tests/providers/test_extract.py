@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 
 from compactctl.providers import DEFAULT, SummaryRequest, make, missing
-from compactctl.providers.extract import SHARES, clip, sentences, tasks
+from compactctl.providers.extract import SHARES
+from compactctl.providers.extract_sections import sentences, tasks
+from compactctl.providers.fitting import clip
 from compactctl.story import read_story
 from compactctl.summary import accept
 from tests.builders.generated import WRITERS, stories, write
