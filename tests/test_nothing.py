@@ -74,7 +74,7 @@ def test_a_result_before_the_compaction_says_where_that_is(tmp_path):
     (tmp_path / "s.jsonl").write_bytes(session.bytes())
     outcome = spilled(tmp_path / "s.jsonl")
     assert [(big.line, big.bytes, big.in_context, big.why) for big in outcome.layer1.biggest] == [
-        (3, 60_000, False, "before the compaction on line 5"),
+        (3, 60_000, False, "before the compaction at line 5"),
         (8, 700, True, "under the limit of 50,000"),
     ]
 

@@ -67,6 +67,20 @@ def test_the_formats_table_is_the_formats():
     assert [row[0] for row in table("Formats")] == list(FORMATS)
 
 
+def test_every_link_within_the_readme_leads_to_a_heading():
+    text = re.sub("^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall("^#+ (.+)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    linked = set(re.findall(r"\]\(#([^)]+)\)", text))
+    assert linked
+    assert linked - anchors == set()
+
+
+def test_every_command_is_in_an_example():
+    said = " ".join(example.command for example in examples(README))
+    assert [command for command in table("Commands") if f"compactctl {command[0].split()[0]}" not in said] == []
+
+
 def test_the_keys_of_a_session_in_json_are_those_of_an_outcome():
     assert {key for row in table("JSON") for key in re.findall(r"\w+", row[0])} == set(Outcome.__struct_fields__)
 

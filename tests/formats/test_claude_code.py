@@ -333,7 +333,7 @@ def test_every_result_of_the_file_is_told_with_why_it_is_outside_the_context():
     s.results(result("toolu_2", "right"))
     s.again(len(s.raw_lines) - 1)
     assert read(s).results == (
-        SeenResult(3, "Bash", 4, "before the compaction on line 5"),
+        SeenResult(3, "Bash", 4, "before the compaction at line 5"),
         SeenResult(8, "Read", 4, "on a branch that was left"),
         SeenResult(11, "Read", 5, "written again on line 12"),
         SeenResult(12, "Read", 5),

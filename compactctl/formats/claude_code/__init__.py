@@ -271,7 +271,7 @@ def _why_outside(node: Node, path: Path, is_side: bool) -> str:
     if node.is_side and not is_side:
         return "a subagent's"
     if path.compaction is not None and node.order < path.compaction.order:
-        return f"before the compaction on line {path.compaction.line}"
+        return f"before the compaction at line {path.compaction.line}"
     return "on a branch that was left"
 
 
