@@ -55,6 +55,7 @@ def worked(files: Sequence[Input], one: One, jobs: int, threads: bool) -> Genera
         return
     from concurrent.futures import ProcessPoolExecutor
 
+    heeded = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     bundles = _bundles(files, jobs)
     with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
         waiting: deque[tuple[list[Input], Future[Packed]]] = deque()
@@ -62,7 +63,7 @@ def worked(files: Sequence[Input], one: One, jobs: int, threads: bool) -> Genera
         try:
             while True:
                 for bundle in itertools.islice(bundles, MOST_WAITING - len(waiting)):
-                    waiting.append((bundle, pool.submit(_worked_off, one, bundle)))
+                    waiting.append((bundle, pool.submit(_worked_off, one, bundle, heeded)))
                 if not waiting:
                     return
                 bundle, outcomes = waiting[0][0], _unpacked(*waiting[0])
@@ -121,16 +122,20 @@ def _bundles(files: Sequence[Input], jobs: int) -> Iterator[list[Input]]:
     yield bundle
 
 
-def _worked_off(one: One, bundle: list[Input]) -> Packed:
-    """Work on some files in a worker. An interrupt ends it at once; what was done by then is handed over."""
+def _worked_off(one: One, bundle: list[Input], heeded: bool) -> Packed:
+    """Work on some files in a worker. An interrupt ends it at once; what was done by then is handed over.
+
+    `heeded` is False where the main process ignores interrupts, as one in a script's background does.
+    """
     outcomes: list[list[Outcome] | None] = []
     with contextlib.suppress(KeyboardInterrupt):
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, signal.default_int_handler if heeded else signal.SIG_IGN)
             for item in bundle:
                 outcomes.append(one(item))  # noqa: PERF401 (an interrupt leaves those before it)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt may have come right before the line above
     try:
         return msgspec.msgpack.encode(outcomes)
     except (UnicodeEncodeError, OverflowError):  # the name of a file may be no Unicode, a number beyond 64 bits
@@ -152,17 +157,19 @@ def _unpacked(bundle: Sequence[Input], future: "Future[Packed]") -> list[list[Ou
 
 
 def _stop(pool: "ProcessPoolExecutor", futures: "Sequence[Future[Packed]]") -> None:
-    """Start nothing more, and end what is running: at once where the interrupt has reached it, else soon."""
+    """Start nothing more, and end what is running: at once where the interrupt has reached it, else soon.
+
+    A worker that was between two bundles has not heard of it, and is told again on its next one.
+    """
     import multiprocessing
     from concurrent.futures import wait
 
+    running = [future for future in futures if not future.cancel() and not future.done()]
     pool.shutdown(wait=False, cancel_futures=True)
-    running = [future for future in futures if not future.done()]
-    if wait(running, STOPPING_S).not_done:
+    while wait(running, STOPPING_S).not_done:
         for process in multiprocessing.active_children():
             with contextlib.suppress(OSError, TypeError):
                 os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]
-        wait(running, STOPPING_S)
 
 
 def finished(worked: Generator[Done]) -> Generator[Done]:

@@ -668,6 +668,7 @@ def test_an_interrupt_ends_with_130_and_no_traceback(tmp_path):
     script.write_text(
         "import os, signal, sys\n"
         "from compactctl import __main__, run\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "run.inspect = lambda *arguments: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['compactctl', 'inspect', 'x']\n"
         "__main__.main()\n"
@@ -678,20 +679,31 @@ def test_an_interrupt_ends_with_130_and_no_traceback(tmp_path):
 
 @pytest.fixture
 def interrupted(tmp_path):
-    """Run compactctl on 12 sessions that have a result to spill; Ctrl-C comes while the one in `place` is worked on."""
+    """Run compactctl on 12 sessions that have a result to spill; Ctrl-C comes while the one in `place` is worked on.
+
+    With two workers it waits until the other one has begun what comes next: what stands before is done by then.
+    """
     folder = tmp_path / "sessions"
     folder.mkdir()
     for number in range(12):
         shutil.copy(SAMPLES / "long.jsonl", folder / f"{number:02}.jsonl")
+
+    meeting = tmp_path / "meeting"
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(meeting)
 
     def run_it(*arguments, jobs, place="06", to_all=True):
         script = tmp_path / "interrupted.py"
         script.write_text(
             "import os, signal, sys, time\n"
             "from compactctl import __main__, run, workers\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "real = run._spill_one\n"
             "def work(item, options):\n"
+            f"    if {jobs > 1} and item.path.endswith('{int(place) + 1:02}.jsonl'):\n"
+            f"        open({str(meeting)!r}, 'wb').close()\n"
             f"    if item.path.endswith('{place}.jsonl'):\n"
+            f"        {jobs > 1} and open({str(meeting)!r}, 'rb').close()\n"
             f"        {'os.killpg(0, signal.SIGINT)' if to_all else 'os.kill(START, signal.SIGINT)'}\n"
             "        time.sleep(30)\n"
             "    return real(item, options)\n"
@@ -745,6 +757,32 @@ def test_a_run_after_an_interrupt_goes_on_and_leaves_what_is_right(jobs, interru
     assert applied <= unchanged
     assert {session["status"] for session in again["sessions"]} == {"applied", "unchanged"}
     assert {path: path.read_bytes() for path in written} == written
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_was_started_to_ignore_interrupts_goes_on(jobs, tmp_path):
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for number in range(4):
+        shutil.copy(SAMPLES / "chat.jsonl", folder / f"{number}.jsonl")
+    script = tmp_path / "ignoring.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        "from compactctl import __main__, run\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "real = run._inspect_one\n"
+        "def work(item, options):\n"
+        "    os.killpg(0, signal.SIGINT)\n"
+        "    return real(item, options)\n"
+        "run._inspect_one = work\n"
+        f"sys.argv = ['compactctl', 'inspect', '-j', '{jobs}', {str(folder)!r}, '-o', 'json']\n"
+        "if __name__ == '__main__':\n"
+        "    __main__.main()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, start_new_session=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["totals"]["sessions"] == 4
 
 
 def test_formats_and_rules_are_lists(capsys):
