@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
+from msgspec import Struct
 
 from compactctl import estimators, views
 from compactctl.document import Document
@@ -22,6 +23,12 @@ from compactctl.predictions import Observed, Row, Way
 from compactctl.session import Session
 
 COMPACTED: Way = "compacted"
+
+MOST_READ_BYTES = 1_000_000_000
+"""So much of a session is read again, at most, for the contexts that it had before: the newest first."""
+
+MOST_MODELS = 64
+"""So many models of one context are judged, the first ones: the context is estimated anew for each of them."""
 
 
 def accuracy(session: Session, options: Options) -> list[Outcome]:
@@ -39,24 +46,47 @@ def _note(session: Session, transcript: Transcript, options: Options) -> Accurac
     steps: list[Observed] = []
     excluded: dict[Key, str] = {}
     done: set[Key] = set()
-    for known, document in _contexts(session, transcript):
+    reads = _Reads(MOST_READ_BYTES)
+    for known, document in _contexts(session, transcript, reads):
         found = _but(judgeable(known, options.settings, session.stale_until_line), done)
+        found = _of_few_models(found)
         done |= {key_of(step.usage) for step in found.steps.values()}
         excluded |= found.excluded
         rows += _rows(found, known, document, session, options)
         if options.scoring.fit is not None:
-            steps += observed(found, known, document, options.settings)
+            steps += observed(found, known, document, options.settings, _hash(session, transcript))
     rows += _after_compaction(session, transcript, options)
-    reasons = Counter(excluded.get(key_of(usage), "outside the context") for usage in _others(transcript, done))
+    reasons = Counter(
+        excluded.get(key_of(usage), "not read again" if usage.line < reads.from_line else "outside the context")
+        for usage in _others(transcript, done)
+    )
     return AccuracyNote(len(transcript.requests), len(done), dict(reasons), tuple(rows), tuple(steps))
+
+
+def _hash(session: Session, transcript: Transcript) -> str:
+    """Return what a session is known by in rows: made of its id, else of its path and place there."""
+    if transcript.session_id:
+        return session_hash(transcript.session_id)
+    return session_hash(None, session.path, None if transcript.index is None else str(transcript.index))
 
 
 def _others(transcript: Transcript, done: set[Key]) -> Iterator[Usage]:
     return (usage for usage in transcript.requests if key_of(usage) not in done)
 
 
-def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transcript, Document]]:
-    """Yield the session as it is, and as it was right before each of its compactions, newest first."""
+class _Reads(Struct):
+    """How many bytes may still be read again, and from which line on every context was."""
+
+    left_bytes: int
+    from_line: int = 0
+
+
+def _contexts(session: Session, transcript: Transcript, reads: _Reads) -> Iterator[tuple[Transcript, Document]]:
+    """Yield the session as it is, and as it was right before each of its compactions, newest first.
+
+    Where that is too much to be read, the earlier ones are left out: in a session of many compactions it would take
+    time by the square of their number.
+    """
     document = session.document
     yield transcript, document
     if len(session.read.transcripts) > 1:
@@ -65,6 +95,10 @@ def _contexts(session: Session, transcript: Transcript) -> Iterator[tuple[Transc
         record = document.record_at(compaction.line)
         before = document.until(record) if record else None
         if before is not None and before.size_bytes:
+            reads.left_bytes -= before.size_bytes
+            if reads.left_bytes < 0:
+                reads.from_line = compaction.line
+                return
             for earlier in session.read.format.read(before):
                 yield earlier, before
 
@@ -73,6 +107,14 @@ def _but(found: Judgeable, done: set[Key]) -> Judgeable:
     """Return it without what was judged in a later context: a request that two contexts share counts once."""
     steps = {index: step for index, step in found.steps.items() if key_of(step.usage) not in done}
     return msgspec.structs.replace(found, steps=steps)
+
+
+def _of_few_models(found: Judgeable) -> Judgeable:
+    """Return it without the requests of models that are too many, which are excluded with the reason."""
+    models = list(dict.fromkeys(step.usage.model for step in found.steps.values()))[:MOST_MODELS]
+    steps = {index: step for index, step in found.steps.items() if step.usage.model in models}
+    others = {key_of(step.usage): "too many models" for index, step in found.steps.items() if index not in steps}
+    return msgspec.structs.replace(found, steps=steps, excluded={**found.excluded, **others})
 
 
 def _rows(
@@ -89,7 +131,7 @@ def _rows(
 
 def _row(session: Session, transcript: Transcript, estimator: str, found: Judged) -> Row:
     return Row(
-        session_hash(transcript.session_id, None if transcript.session_id else session.path),
+        _hash(session, transcript),
         found.line,
         found.request_id,
         found.model or transcript.model or "unknown",

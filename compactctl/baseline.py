@@ -8,7 +8,6 @@ one of them was no better.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -21,7 +20,7 @@ from compactctl.outcome import Figures, FindingNote, Outcome
 
 SCHEMA = "compactctl.baseline/1"
 
-LARGEST_FILE_BYTES = 1 << 30
+LARGEST_FILE_BYTES = 1 << 28
 
 
 class Known(Struct, frozen=True):
@@ -42,10 +41,11 @@ class Baseline(Struct, frozen=True):
 def read(path: str) -> Baseline:
     """Return the baseline in a file. Raises UsageError where there is none."""
     try:
-        file = Path(path)
-        if file.stat().st_size > LARGEST_FILE_BYTES:
+        with open(path, "rb") as source:
+            raw = source.read(LARGEST_FILE_BYTES + 1)
+        if len(raw) > LARGEST_FILE_BYTES:
             raise UsageError(f"--baseline {path}: too large to be one")
-        made = msgspec.json.decode(file.read_bytes(), type=Baseline)
+        made = msgspec.json.decode(raw, type=Baseline)
     except OSError as error:
         raise UsageError(f"--baseline {path}: {error.strerror or error}; --write-baseline makes one") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -19,7 +19,7 @@ from compactctl.estimators import encodings
 from compactctl.estimators.calibrated import beside
 from compactctl.estimators.heuristic import media_rule
 from compactctl.framing import OPAQUE, framed, said
-from compactctl.judge import Judgeable, has_media, session_hash
+from compactctl.judge import Judgeable, has_media
 from compactctl.model import Message, Transcript
 from compactctl.predictions import Observed
 from compactctl.profiles import GROUPS, WEIGHT_ONE, Family, Frames, HeldOut, Profile, Spread
@@ -41,8 +41,13 @@ LEAST_RESIDUAL = 0.02
 SMALLEST_STEP_TOKENS = 100.0
 
 
-def observed(found: Judgeable, transcript: Transcript, document: Document, settings: Settings) -> Iterator[Observed]:
-    """Yield the steps that a profile can be fitted on: those without media, in which the context grew."""
+def observed(
+    found: Judgeable, transcript: Transcript, document: Document, settings: Settings, session: str
+) -> Iterator[Observed]:
+    """Yield the steps that a profile can be fitted on: those without media, in which the context grew.
+
+    `session` is the hash that they are known by.
+    """
     profile = profiles.of(settings.estimator.profile)
     for step in found.steps.values():
         new = transcript.messages[step.first : step.end]
@@ -52,7 +57,7 @@ def observed(found: Judgeable, transcript: Transcript, document: Document, setti
         family = profiles.match(profile, model, transcript.format).family
         rule = media_rule(settings, model)
         yield Observed(
-            session_hash(transcript.session_id),
+            session,
             step.usage.request_id,
             family.name,
             model,

@@ -38,6 +38,8 @@ Reason = Literal[
     "no output recorded",
     "counted elsewhere",
     "rewritten by compactctl",
+    "not read again",
+    "too many models",
 ]
 
 

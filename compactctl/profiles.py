@@ -19,6 +19,8 @@ from compactctl.errors import UsageError
 
 SCHEMA = "compactctl.profile/1"
 
+LARGEST_FILE_BYTES = 1 << 24
+
 WEIGHT_ONE = 4096
 """What stands in a file of weights for one token."""
 
@@ -136,12 +138,15 @@ def shipped() -> Profile:
 def read(path: str) -> Profile:
     """Return the profile in a file. Raises UsageError where it is none."""
     try:
-        raw = Path(path).read_bytes()
+        with open(path, "rb") as source:
+            raw = source.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: the profile can't be read: {(error.strerror or str(error)).lower()}") from None
+    if len(raw) > LARGEST_FILE_BYTES:
+        raise UsageError(f"{path}: over {LARGEST_FILE_BYTES:,} bytes: no profile")
     try:
         found = msgspec.json.decode(raw, type=Profile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: not a profile: {error}") from None
     if found.schema != SCHEMA:
         raise UsageError(f"{path}: not a profile of schema {SCHEMA}")

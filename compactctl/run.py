@@ -125,7 +125,7 @@ def audit(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
     held: list[Outcome] = []
     batch = _batch("audit", found, _audit_one, options, msgspec.structs.replace(how, on_outcome=held.append))
     if asked.write_baseline is not None and batch.exit_code != Interrupted.exit_code:
-        store.write_whole(Path(asked.write_baseline), [baseline.dumped(held)])
+        store.write_named(asked.write_baseline, [baseline.dumped(held)])
         batch.notes.append(f"wrote {asked.write_baseline}")
     if known is not None:
         baseline.compare(held, known, asked)
@@ -153,7 +153,7 @@ def accuracy(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
 
     batch = _batch("accuracy", found, _accuracy_one, options, msgspec.structs.replace(how, on_outcome=take))
     batch.outcomes += kept
-    batch.accuracy = taken.end()
+    batch.accuracy = taken.end(is_whole=batch.exit_code != Interrupted.exit_code)
     broken = list(scoring.broken(batch.accuracy, options))
     batch.problems += broken
     batch.notes += scoring.unheld(batch.accuracy, options)

@@ -6,8 +6,7 @@ The rows hold no path and no text: a session is a hash, a request its id and lin
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +24,8 @@ TRUTH = "the input side of each request as its provider recorded it: all that it
 
 DRIFT_FACTOR, DRIFT_LEAST = 1.25, 0.005
 """A median or a bias is worse than before where it is larger by this factor, and by so much at least."""
+
+LARGEST_RESULT_BYTES = 1 << 28
 
 LEAST_ROWS = 10
 """With fewer requests neither a gate nor a comparison says anything."""
@@ -48,21 +49,27 @@ class Scoring:
         self._steps += note.steps or ()
         outcome.accuracy = msgspec.structs.replace(note, rows=UNSET, steps=UNSET)
 
-    def end(self) -> ScoresNote:
-        """Return the scores; write the rows, the profile and the plot that were asked for. Raises WriteError."""
+    def end(self, *, is_whole: bool = True) -> ScoresNote:
+        """Return the scores; write the rows, the profile and the plot that were asked for, if all can be made.
+
+        `is_whole` is False where the batch was interrupted: nothing is written then. Raises WriteError.
+        """
         asked, collected = self._options.scoring, self._collected
         found = scores(collected, asked.seed)
-        if asked.rows is not None:
-            store.write_whole(Path(asked.rows), rows(collected.rows, asked.rows))
         base = profiles.of(self._options.settings.estimator.profile)
-        if asked.fit is not None:
+        written: dict[str, Iterable[bytes]] = {}
+        if asked.fit is not None and is_whole:
             name = os.path.basename(asked.fit).removesuffix(".json")
-            made = fit.fit(self._steps, base, name)
-            store.write_whole(Path(asked.fit), [msgspec.json.format(msgspec.json.encode(made), indent=2), b"\n"])
-        if asked.plot is not None:
+            made = msgspec.json.encode(fit.fit(self._steps, base, name))
+            written[asked.fit] = [msgspec.json.format(made, indent=2), b"\n"]
+        if asked.rows is not None and is_whole:
+            written[asked.rows] = rows(collected.rows, asked.rows)
+        if asked.plot is not None and is_whole:
             from compactctl.plot import plotted
 
-            store.write_whole(Path(asked.plot), [plotted(collected.rows, asked.plot)])
+            written[asked.plot] = [plotted(collected.rows, asked.plot)]
+        for path, chunks in written.items():
+            store.write_named(path, chunks)
         return ScoresNote(
             TRUTH,
             base.name,
@@ -71,7 +78,7 @@ class Scoring:
             collected.judged,
             dict(sorted(collected.excluded.items())),
             tuple(found),
-            asked.fit,
+            asked.fit if is_whole else None,
         )
 
 
@@ -163,8 +170,12 @@ def require_earlier(path: str) -> None:
 
 def _earlier(path: str) -> tuple[Score, ...]:
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=_Result).totals.accuracy.scores
+        with open(path, "rb") as source:
+            raw = source.read(LARGEST_RESULT_BYTES + 1)
+        if len(raw) > LARGEST_RESULT_BYTES:
+            raise UsageError(f"--compare {path}: too large to be what accuracy -o json printed")
+        return msgspec.json.decode(raw, type=_Result).totals.accuracy.scores
     except OSError as error:
         raise UsageError(f"--compare {path}: {(error.strerror or str(error)).lower()}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"--compare {path}: not what accuracy -o json printed: {error}") from None

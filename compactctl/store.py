@@ -424,6 +424,30 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
     return candidate
 
 
+_OPEN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+
+
+def write_named(path: str, chunks: Iterable[bytes]) -> None:
+    """Write a file that a person named: whole or not at all, where a link leads to.
+
+    A device or a pipe stays what it is, and is written to. Raises WriteError.
+    """
+    target = Path(path)
+    try:
+        mode = target.stat().st_mode
+        is_stream = path.startswith(_OPEN_STREAMS) or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    except OSError:
+        is_stream = False
+    if not is_stream:
+        write_whole(Path(os.path.realpath(path)) if target.is_symlink() else target, chunks)
+        return
+    try:
+        with open(path, "wb") as stream:
+            stream.writelines(chunks)
+    except OSError as error:
+        raise write_error(target, error) from None
+
+
 def append(path: Path, text: bytes) -> None:
     """Put lines at the end of a file that others write to as well, on a line of their own. Raises WriteError."""
     try:

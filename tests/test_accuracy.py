@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactctl import estimators, fit, formats, profiles, run, scoring
+from compactctl import accuracy, baseline, estimators, fit, formats, profiles, run, scoring
+from compactctl.__main__ import exit_code
 from compactctl.content import content
 from compactctl.document import Document
 from compactctl.errors import UsageError
@@ -383,6 +384,98 @@ def test_the_requests_of_contexts_before_a_compaction_are_judged_as_well(tmp_pat
     assert (note.judged, note.excluded) == (2, {"first request": 2})
 
 
+def test_contexts_that_are_too_much_to_read_again_are_left_out_and_said(tmp_path, monkeypatch):
+    s = grown(*[5_000] * 3)
+    s.boundary()
+    s.summary()
+    s.user("Go on.")
+    s.assistant("Done.", usage=usage(9_000, out=4), id="new")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(s.bytes())
+    monkeypatch.setattr(accuracy, "MOST_READ_BYTES", 100)
+    note = run.accuracy([str(path)], Options()).accuracy
+    assert (note.judged, note.excluded) == (0, {"first request": 1, "not read again": 3})
+
+
+def test_models_that_are_too_many_are_left_out_and_said(tmp_path, monkeypatch):
+    s = grown(*[5_000] * 2)
+    for index in range(2):
+        s.user(TEXT)
+        s.assistant("Done.", usage=usage(30_000 + 9_000 * index, out=4), id=f"other_{index}", model="claude-opus-4-6")
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(s.bytes())
+    monkeypatch.setattr(accuracy, "MOST_MODELS", 1)
+    note = run.accuracy([str(path)], Options()).accuracy
+    assert (note.judged, note.excluded) == (1, {"another model": 1, "first request": 1, "too many models": 1})
+
+
+def test_nothing_is_written_where_not_all_that_was_asked_for_can_be_made(tmp_path):
+    path, rows = tmp_path / "s.jsonl", tmp_path / "rows.csv"
+    path.write_bytes(grown(*[5_000] * 3).bytes())
+    with pytest.raises(UsageError, match="too little"):
+        run.accuracy([str(path)], Options(scoring=Scoring(rows=str(rows), fit=str(tmp_path / "fit.json"))))
+    assert not rows.exists()
+
+
+def test_an_interrupted_run_writes_no_rows_and_no_profile(tmp_path, monkeypatch):
+    path, rows, made = tmp_path / "s.jsonl", tmp_path / "rows.csv", tmp_path / "fit.json"
+    path.write_bytes(grown(*[5_000] * 3).bytes())
+
+    def interrupted(item, options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_accuracy_one", interrupted)
+    batch = run.accuracy([str(path)], Options(scoring=Scoring(rows=str(rows), fit=str(made))))
+    assert (batch.exit_code, batch.accuracy.fitted, rows.exists(), made.exists()) == (130, None, False, False)
+
+
+def test_steps_of_sessions_without_an_id_are_known_by_their_paths(tmp_path):
+    for name in range(3):
+        lines = []
+        total = 9_000
+        for _ in range(12):
+            total += 1_700
+            lines.append({"role": "user", "content": TEXT[:5_000]})
+            counted = {"prompt_tokens": total, "completion_tokens": 3}
+            lines.append({"role": "assistant", "content": "Done.", "model": "gpt-5", "usage": counted})
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "fit.profile"
+    run.accuracy([str(tmp_path)], Options(scoring=Scoring(fit=str(out))))
+    assert profiles.read(str(out)).name == "fit.profile"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["accuracy", "--rows", ""],
+        ["accuracy", "--rows", "made", "--fit", "made"],
+        ["accuracy", "--rows", "made", "--fit", "../{folder}/made"],
+        ["accuracy", "--fit", ""],
+        ["audit", "--write-baseline", ""],
+        ["audit", "--save", "json=made", "--baseline", "made"],
+        ["audit", "--save", "json=made", "--write-baseline", "made"],
+    ],
+)
+def test_files_that_are_to_be_written_have_names_of_their_own(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.jsonl").write_bytes(grown(500).bytes())
+    assert exit_code([*(each.format(folder=tmp_path.name) for each in arguments), "s.jsonl"]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--compare", "--profile"])
+def test_a_file_without_end_is_not_read_to_its_end(option, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(baseline, "LARGEST_FILE_BYTES", 1_000)
+    monkeypatch.setattr(scoring, "LARGEST_RESULT_BYTES", 1_000)
+    monkeypatch.setattr(profiles, "LARGEST_FILE_BYTES", 1_000)
+    (tmp_path / "s.jsonl").write_bytes(grown(500).bytes())
+    (tmp_path / "endless").write_bytes(b"\0" * 1_001)
+    command = {"--baseline": ["audit"], "--compare": ["accuracy"], "--profile": ["estimate", "--estimator=calibrated"]}
+    assert exit_code([*command[option], option, str(tmp_path / "endless"), str(tmp_path / "s.jsonl")]) == 2
+    said = capsys.readouterr().err
+    assert "too large" in said or "over 1,000 bytes" in said
+
+
 # gates and fits --------------------------------------------------------------------------------------
 
 
@@ -546,7 +639,7 @@ def test_a_step_with_an_image_in_it_is_not_fitted_on():
     document = s.document()
     [transcript] = FORMAT.read(document)
     found = judgeable(transcript, Settings())
-    fitted = list(fit.observed(found, transcript, document, Settings()))
+    fitted = list(fit.observed(found, transcript, document, Settings(), "s"))
     assert (len(found.steps), [step.request_id for step in fitted]) == (2, ["req_1"])
 
 

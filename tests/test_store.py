@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from compactctl import inputs, run, session, store
-from compactctl.errors import Unreadable
+from compactctl.errors import Unreadable, WriteError
 from compactctl.options import Options
 from tests.builders.big_chat import big_chat
 
@@ -120,3 +120,30 @@ def test_a_name_that_is_no_unicode_is_read_and_nothing_is_written_by_it(
     batch = command([os.fsdecode(path)], options)
     assert (batch.exit_code, batch.outcomes[0].error.code) == (6, "write_error")
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / os.fsdecode(name)]
+
+
+def test_a_file_that_a_person_named_is_written_where_a_link_leads_to(tmp_path):
+    (tmp_path / "report.json").write_bytes(b"old")
+    (tmp_path / "link.json").symlink_to("report.json")
+    store.write_named(str(tmp_path / "link.json"), [b"new"])
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "report.json").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_that_a_person_named_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    store.write_named(str(pipe), [b"new"])
+    assert (os.read(reader, 10), pipe.is_fifo()) == (b"new", True)
+    os.close(reader)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_device_that_is_full_is_an_error_and_stays_a_device(tmp_path):
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(WriteError):
+        store.write_named(str(tmp_path / "full"), [b"new"])
+    assert (tmp_path / "full").is_symlink()
+    assert not os.path.isfile("/dev/full")

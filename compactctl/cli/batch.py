@@ -258,12 +258,10 @@ class Saved:
 
     def end(self, batch: "Batch") -> None:
         """Write the file. Raises WriteError."""
-        from pathlib import Path
-
         from compactctl import store
 
         self._add(self._printer.end(batch))
-        store.write_whole(Path(self.path), self._pieces)
+        store.write_named(self.path, self._pieces)
 
     def _add(self, text: str) -> None:
         if text:
@@ -380,6 +378,7 @@ def _scoring(scoring: Scoring) -> "ScoringOptions":
         from compactctl import plot
 
         plot.require(scoring.plot)
+    _require_apart({"--rows": scoring.rows, "--fit": scoring.fit, "--plot": scoring.plot})
     return ScoringOptions(
         rows=scoring.rows,
         fit=scoring.fit,
@@ -396,11 +395,10 @@ FAIL_ON = ("error", "warning", "note", "never")
 def _audit(gating: Gating, writing: Writing, saved: "Sequence[Saved]") -> "Audit":
     from compactctl.options import Audit
 
-    written = [each.path for each in saved]
-    written += [gating.write_baseline] if gating.write_baseline else []
-    for path in written:
-        if sum(os.path.realpath(path) == os.path.realpath(other) for other in written) > 1:
-            raise OutputCollision(f"{path}: two reports would be written there")
+    reports = {f"--save {each.kind}={each.path}": each.path for each in saved}
+    written = _require_apart({**reports, "--write-baseline": gating.write_baseline})
+    if gating.baseline is not None:
+        _require_apart({**reports, "--baseline": gating.baseline})
     return Audit(
         fail_on=cast(Any, opt.one_of(gating.fail_on, FAIL_ON, "--fail-on")),
         selected=_listed(gating.select),
@@ -417,6 +415,26 @@ def _audit(gating: Gating, writing: Writing, saved: "Sequence[Saved]") -> "Audit
         fix=gating.fix,
         written=tuple(written),
     )
+
+
+def _require_apart(named: Mapping[str, str | None]) -> list[str]:
+    """Return the files that options name. Raises UsageError for an empty name, OutputCollision for one file twice."""
+    from compactctl.places import Places
+
+    places = Places()
+    taken: dict[object, str] = {}
+    for option, path in named.items():
+        if path == "":
+            raise UsageError(f"{option}: name a file")
+        if path is not None and not _is_stream(path):
+            other = taken.setdefault(places.place(os.path.realpath(path)), option)
+            if other != option:
+                raise OutputCollision(f"{other} and {option}: both name {path}")
+    return [path for path in named.values() if path is not None]
+
+
+def _is_stream(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
