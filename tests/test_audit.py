@@ -227,6 +227,16 @@ def test_a_preview_is_reachable_where_the_session_took_its_files_along(tmp_path,
     assert audited(capsys, *asked)[0] == 0
 
 
+def test_a_preview_is_not_looked_for_above_the_folders_of_the_session(tmp_path, capsys):
+    records = healthy("claude-code")
+    set_result("claude-code", records, PREVIEW.replace("/home/a/.claude", "/home/a/../.claude"))
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(jsonl(records))
+    (tmp_path / "s" / "tool-results").mkdir(parents=True)
+    (tmp_path / "s" / "tool-results" / "b1.txt").write_text("all of it")
+    assert audited(capsys, str(path), "--select", "unreachable-output", "--fail-on", "note")[0] == 1
+
+
 def test_a_secret_in_a_spilled_file_is_found(session, capsys):
     session.write_bytes(conversation(tool("c1", RESULT + "\n" + KEY)))
     assert exit_code(["spill", "s.jsonl", "--apply"]) == 0

@@ -1,8 +1,9 @@
-"""Where the checks of size and usage begin to find: the last case that is none, and the first that is one."""
+"""Where checks begin to find: the last case that is none, and the first that is one."""
 
 import pytest
 
 from compactctl import run
+from compactctl.checks.secrets import fingerprint
 from compactctl.options import Audit, Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.claude import Session, call, image, result, usage
@@ -93,3 +94,36 @@ def test_the_heaviest_results_count_together(found, count, is_found):
     said = found(s, "heavy-results", "audit.heavy_results_percent=45", window_tokens=100_000)
     text = "the 5 largest results, 175,000 bytes, take about 50 % of the window of 100,000 tokens"
     assert said == ([(None, text)] if is_found else [])
+
+
+# secrets -----------------------------------------------------------------------------------------
+
+KEY = "AKIA" + "QYLPMN5HFIQR7XYZ"
+"""The shape of a key that opens nothing."""
+
+
+def test_the_fingerprint_of_a_secret_is_the_same_in_every_version_and_slow_to_try():
+    assert fingerprint("hunter2hunter2") == "14bbcc0caf1d"
+
+
+@pytest.mark.parametrize(
+    "text, kinds",
+    [
+        (f"the key is {KEY}", ["aws-access-key"]),
+        ("the key is AKIA" + "IOSFODNN7EXAMPLE", []),  # what documents have
+        ("password=k3yK4rl2", ["named-secret"]),
+        ("password=<your-password>", []),
+        ("password=settings.database.password", []),  # an expression of a program
+    ],
+)
+def test_what_only_stands_where_a_secret_would_is_none(found, text, kinds):
+    said = found(answered((text, usage(20_000, out=4))), "secrets")
+    assert [message.partition(" in ")[0] for _, message in said] == kinds
+
+
+def test_a_secret_in_the_way_to_a_secret_is_not_told(found):
+    s = Session()
+    s.user([{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": KEY, KEY: KEY}]}])
+    said = [message for _, message in found(s, "secret")]
+    assert said
+    assert not any(KEY in message for message in said)

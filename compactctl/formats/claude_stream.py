@@ -4,13 +4,15 @@ The array is what the public GitHub action saves of a run, too, spread over line
 by Claude Code 2.1.332 against a mock of the API) and which of it decides here:
 
 - `system`/`init` names session, folder, version and model. The prompt is not printed, unless input is replayed.
+- A model with the long window has a mark (`[1m]`) in `init` and in `modelUsage`, and none in its answers, where it is
+  called as the API calls it.
 - An answer is printed a block a record, all with one `message.id`, and each with the usage that its stream began
   with: the input is right, the output a placeholder (1, where 40 were given). The true count comes in a `message_delta`
   where partial messages are printed; a `stop_reason` says that a count is final.
 - So the usage of an answer with a placeholder stands, with no output, on the message before it: there the figure is
   exact, and the answer is estimated with what follows. Before the first answer there is none to stand on.
 - `result` holds totals over all requests of the run: no anchor, unless there was one request. `modelUsage` has the
-  window of each model.
+  window of each model, also of a small one that the client asked for titles.
 - `stream_event` is a piece of what comes whole: never counted twice. `tool_use_result` is the display's copy.
 - What a subagent says names its call (`parent_tool_use_id`) and is not in the context.
 - `compact_boundary`: the context begins anew, with the summary that follows (`isSynthetic`), and what it kept
@@ -20,7 +22,7 @@ by Claude Code 2.1.332 against a mock of the API) and which of it decides here:
 - Several sessions may be in one file, as where runs were appended: each is one of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -131,7 +133,14 @@ class _Boundary(Struct):
 
 
 class _ModelUsage(Struct):
+    inputTokens: int | float | None = None
+    cacheReadInputTokens: int | float | None = None
+    cacheCreationInputTokens: int | float | None = None
     contextWindow: int | float | None = None
+
+    @property
+    def taken(self) -> int:
+        return sum(map(token_count, (self.inputTokens, self.cacheReadInputTokens, self.cacheCreationInputTokens)))
 
 
 _LINE = msgspec.json.Decoder(_Line)
@@ -231,6 +240,8 @@ class _Run:
         self._cwd: str | None = None
         self._version = ""
         self._model: str | None = None
+        self._long: set[str] = set()
+        """The models that were named with the mark of the long window, here without it."""
         self._windows: dict[str, int] = {}
         self._context: list[_Draft] = []
         self._sides: dict[str, list[_Draft]] = {}
@@ -263,6 +274,7 @@ class _Run:
         elif line.subtype == "init":
             self._cwd = self._cwd or string(line.cwd) or None
             self._version = string(line.claude_code_version) or self._version
+            self._note_names([string(line.model)])
             self._model = self._model or string(line.model) or None
         elif line.subtype == "compact_boundary":
             self._compact(record, line)
@@ -362,6 +374,7 @@ class _Run:
             found = _MODELS.decode(line.modelUsage)
         except msgspec.DecodeError:
             found = {}
+        self._note_names(found)
         self._windows.update({name: token_count(usage.contextWindow) for name, usage in found.items()})
         main = [key for key in self._counts if key not in self._side_keys]
         if len(self._counts) == len(main) == 1 and line.num_turns == 1:
@@ -370,7 +383,7 @@ class _Run:
             if counts is not None and not known.is_final and token_count(counts.input_tokens) <= known.taken:
                 known.given, known.is_final = max(known.given, token_count(counts.output_tokens)), True
         elif not self._context and not self._compactions and string(line.result):
-            self._lone_result(line, record, next(iter(found), ""))
+            self._lone_result(line, record, max(found, key=lambda name: found[name].taken, default=""))
 
     def _lone_result(self, line: _Line, record: Record[_Line], model: str) -> None:
         """Take the answer from the record that `--output-format json` prints alone."""
@@ -410,8 +423,7 @@ class _Run:
         messages = tuple(_message(draft) for draft in context)
         usages = {key: count.usage(key) for key, count in self._counts.items()}
         requests = tuple(usage for key, usage in usages.items() if key not in self._side_keys)
-        model = self._model
-        is_long = (model or "").endswith(LONG_WINDOW_MARK)
+        model = self._name()
         peaks = [usage.input_tokens for usage in requests]
         peaks += [compaction.tokens_before or 0 for compaction in self._compactions]
         return Transcript(
@@ -423,7 +435,7 @@ class _Run:
             cwd=self._cwd,
             index=index,
             recorded_window_tokens=self._window(),
-            default_window_tokens=LONG_WINDOW_TOKENS if is_long else WINDOW_TOKENS,
+            default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
             peak_tokens=max(peaks, default=0),
             requests=requests,
             compactions=tuple(self._compactions),
@@ -450,7 +462,14 @@ class _Run:
         """Return the window that the result names for the model; of a single model whatever it is called."""
         if len(self._windows) == 1:
             return next(iter(self._windows.values())) or None
-        return self._windows.get(self._model or "") or None
+        return self._windows.get(self._name() or "") or None
+
+    def _note_names(self, models: Iterable[str]) -> None:
+        self._long |= {name.removesuffix(LONG_WINDOW_MARK) for name in models if name.endswith(LONG_WINDOW_MARK)}
+
+    def _name(self) -> str | None:
+        """Return the model, with the mark of the long window where it has that."""
+        return f"{self._model}{LONG_WINDOW_MARK}" if self._model in self._long else self._model
 
     def _seen_results(self, context: list[_Draft]) -> Iterator[SeenResult]:
         inside = set(map(id, context))

@@ -95,6 +95,21 @@ RUN = [
 ]
 
 
+@pytest.mark.parametrize("mark, window_tokens", [("", 200_000), ("[1m]", 1_000_000)])
+@pytest.mark.parametrize("has_totals", [True, False])
+def test_the_mark_of_a_long_window_is_on_the_model_of_the_session_and_not_on_that_of_its_answers(
+    has_totals, mark, window_tokens
+):
+    records = [record for record in logs.claude_run() if has_totals or record["type"] != "result"]
+    records[0]["model"] = logs.MODEL + mark
+    if has_totals:
+        windows = {logs.MODEL + mark: {"contextWindow": window_tokens}, "claude-haiku-4-5": {"contextWindow": 200_000}}
+        records[-1]["modelUsage"] = windows
+    found = session(CLAUDE, lines(*records))
+    assert found.model == logs.MODEL + mark
+    assert choose(found, Settings(), None, None).tokens == window_tokens
+
+
 @pytest.mark.parametrize(
     "written", [closely, logs.array, lambda records: b"[%s]" % b",".join(closely(records).splitlines())]
 )
@@ -153,6 +168,15 @@ def test_the_totals_of_a_run_are_no_anchor_unless_it_was_one_request():
     assert measured(alone).tokens == 5000 + 90
     assert not measured(torn).anchored
     assert measured(several).anchor.input_tokens == 1400
+
+
+def test_of_the_models_of_a_result_alone_the_one_that_took_in_most_is_the_sessions():
+    windows = {
+        "claude-haiku-4-5": {"inputTokens": 898, "contextWindow": 200_000},
+        "claude-opus-5[1m]": {"inputTokens": 2, "cacheReadInputTokens": 12_117, "contextWindow": 1_000_000},
+    }
+    found = session(CLAUDE, lines(logs.Claude().result(turns=1, modelUsage=windows)))
+    assert (found.model, found.recorded_window_tokens) == ("claude-opus-5[1m]", 1_000_000)
 
 
 def test_a_result_alone_is_its_answer():

@@ -341,6 +341,11 @@ def test_there_are_no_more_annotations_of_a_kind_than_are_shown_and_one_line_cou
     assert found[-1] == "compactctl: 15 errors, 1 warning more, not annotated"
 
 
+def test_a_long_message_is_annotated_as_far_as_a_runner_shows_it():
+    [line] = [each for each in annotations(outcome(findings=(note(message="x" * 5_000),))) if "torn-tail" in each]
+    assert line.endswith("::" + "x" * 2_000)
+
+
 def test_what_is_known_is_not_annotated():
     assert annotations(outcome(findings=(note(known=True), note("bad-call-id", known=False)))) == [
         "::error file=a.jsonl,line=41,title=bad-call-id::cut off"
