@@ -16,6 +16,7 @@ from compactctl.findings import BY_GROUP, GROUPS, RULES
 from compactctl.outputs import OUTPUTS, View, load
 from compactctl.rules import GROUP_WORDS, page
 from tests.builders.chat import assistant, lines, tool, user
+from tests.builders.claude import Session, usage
 from tests.builders.healthy import HEALTHY, healthy, jsonl, set_result
 from tests.builders.outcomes import batch, hostile
 
@@ -180,7 +181,22 @@ def test_a_fingerprint_stays_whatever_is_appended(session, capsys):
     before = fingerprints()
     session.write_bytes(lines(user("first")) + session.read_bytes() + lines(user("more"), assistant("fine")))
     assert list(before) == ["large-result"]
+    assert [len(fingerprint) for fingerprint in before.values()] == [32]
     assert fingerprints() == before
+
+
+def test_a_fingerprint_of_what_a_session_has_once_stays_though_its_line_moves(tmp_path, capsys):
+    found = []
+    for first in (1, 0):
+        s = Session()
+        for number in range(first, 4):
+            s.user(f"More {number}.", uuid=f"u{number}")
+            s.assistant("y" * 900, usage=usage(20_000 + number, out=1), id=f"m{number}", uuid=f"a{number}")
+        path = tmp_path / "s.jsonl"
+        path.write_bytes(s.bytes())
+        [made] = json.loads(audited(capsys, str(path), "--select", "placeholder-output", "-o", "json")[1])["sessions"]
+        found.append(made["findings"][0])
+    assert found[0]["fingerprint"] == found[1]["fingerprint"]
 
 
 def test_the_estimates_of_a_session_are_a_gate(tmp_path, capsys):

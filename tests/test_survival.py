@@ -333,6 +333,8 @@ def test_an_audit_tells_of_files_read_again_and_of_lost_instructions(tmp_path, c
             "src/part0.py, src/part1.py, src/part2.py, ...",
         ),
     ]
+    fewer = audited(tmp_path, capsys, session, "--set", "audit.read_again_count=11")
+    assert "read-again" not in {each["rule"] for each in fewer["findings"]}
 
 
 def test_a_secret_is_told_nowhere(tmp_path, capsys):
