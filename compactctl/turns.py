@@ -120,26 +120,34 @@ def _exchange_findings(messages: Sequence[Message], start: int, end: int, order_
         if call_id and count > 1:
             findings.append(Finding(line, "bad-call-id", f"{count} calls of one answer have the id {call_id}"))
     answered: Counter[str] = Counter()
-    interrupted = False
+    between: Message | None = None
+    late: list[Message] = []
     for message in messages[start + 1 : end]:
         result = message.result
         if result is None:
-            interrupted = True
+            between = between or message
             continue
         if not result.call_id or result.call_id not in calls:
             findings.append(_orphan(message))
         elif answered[result.call_id] >= calls[result.call_id]:
             text = f"call {result.call_id} was answered before"
             findings.append(Finding(message.line, "duplicate-result", text))
-        elif interrupted and order_matters:
-            text = f"the result of call {result.call_id} stands after another message"
-            findings.append(Finding(message.line, "result-out-of-place", text))
+        elif between is not None and order_matters:
+            late.append(message)
         answered[result.call_id] += 1
+    if between is not None and late:
+        findings.append(Finding(between.line, "result-out-of-place", _stands_between(late)))
     missing = [call_id for call_id in calls if call_id and answered[call_id] < calls[call_id]]
     at_end = end == len(messages) and all(message.result is not None for message in messages[start + 1 : end])
     rule = "unfinished-call" if at_end else "call-without-result"
     findings += [Finding(line, rule, f"call {call_id} has no result") for call_id in missing]
     return findings
+
+
+def _stands_between(late: Sequence[Message]) -> str:
+    call_id = late[0].result.call_id if late[0].result else ""
+    more = f"; {len(late) - 1:,} more results come after it" if len(late) > 1 else ""
+    return f"this message stands between call {call_id} and its result, which comes at line {late[0].line}{more}"
 
 
 def _orphan(message: Message) -> Finding:

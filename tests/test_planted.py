@@ -218,7 +218,7 @@ def a_message_between_call_and_result(name, records):
     line = LINES[name][CALL]
     between = {"role": "user", "content": [{"type": "text", "text": "wait"}]}
     made = {**records[1], "message": between} if name == "pi" else between
-    return Fault("result-out-of-place", line + 2, jsonl(inserted(records, line, made)))
+    return Fault("result-out-of-place", line + 1, jsonl(inserted(records, line, made)))
 
 
 @plant("claude-code", "pi")

@@ -58,7 +58,9 @@ def test_a_round_is_an_answer_with_calls_and_what_answers_them(messages, found_r
         ([answer("a")], [("unfinished-call", 0)]),
         ([answer("a", "b"), result("b")], [("unfinished-call", 0)]),
         ([answer("a"), user()], [("call-without-result", 0)]),  # a person spoke: it is not the very end
-        ([answer("a"), user(), result("a"), answer()], [("result-out-of-place", 2)]),
+        ([answer("a"), user(), result("a"), answer()], [("result-out-of-place", 1)]),  # told of what stands between
+        ([answer("a", "b"), user(), user(), result("a"), result("b"), answer()], [("result-out-of-place", 1)]),
+        ([answer("a", "b"), result("a"), user(), result("b"), answer()], [("result-out-of-place", 2)]),
         ([answer(""), result(""), answer()], [("bad-call-id", 0), ("bad-call-id", 1)]),
         ([result(""), answer()], [("bad-call-id", 0)]),
         ([answer("a"), result("a"), result(""), answer()], [("bad-call-id", 2)]),

@@ -213,7 +213,7 @@ def test_the_model_is_the_newest():
         ),
         (  # a person typed while the call ran
             [user(), assistant(None, [("a", "deploy", "{}")]), user("Wait."), tool("a"), assistant()],
-            [(4, "result-out-of-place")],
+            [(3, "result-out-of-place")],
         ),
         ([user(), tool("a"), assistant()], [(2, "result-without-call")]),
         ([user(), assistant(None, [("a", "f", "{}")]), user(), assistant()], [(2, "call-without-result")]),

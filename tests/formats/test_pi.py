@@ -395,7 +395,7 @@ def test_the_header_and_the_path_tell_whose_session_it_is():
         (Session().say("a", user("?")).say("b", result("c1")), [("result-without-call", 3)]),
         (
             Session().say("a", assistant(call("c1"))).say("b", user("?")).say("c", result("c1")),
-            [("result-out-of-place", 4)],
+            [("result-out-of-place", 3)],
         ),
         (talk().say("x", user("Hello?"), "gone"), [("dangling-parent", 8)]),
         (talk().say("x", user("Hello?"), "gone").say("y", user("No."), "f"), [("dangling-parent", 8)]),
