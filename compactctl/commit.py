@@ -330,6 +330,7 @@ def _session_note(job: Job, item: Planned) -> SessionNote:
         failures=tuple(failure.error for failure in item.plan.failures),
         layer2=_layer2_note(item),
         fates=item.fates() if item.cut else (),
+        model=transcript.model,
     )
 
 

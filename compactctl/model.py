@@ -179,7 +179,7 @@ class SideRun(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """How much a model can take, and how we know: `recorded`, `proved`, `table`, `fallback` or `option`."""
+    """How much a model can take, and how we know: `recorded`, `proved`, `receipt`, `table`, `fallback` or `option`."""
 
     tokens: int
     source: str

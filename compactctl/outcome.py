@@ -52,7 +52,7 @@ class Tokens(Struct, frozen=True):
     after: int
     window: int
     window_source: str
-    """`recorded`, `proved`, `table`, `fallback` or `option`."""
+    """`recorded`, `proved`, `receipt`, `table`, `fallback` or `option`."""
     threshold: int
     anchor_line: int | None = None
     anchor_tokens: int | None = None

@@ -84,6 +84,8 @@ class SessionNote(Struct, frozen=True):
     layer2: Layer2Note | None = None
     fates: tuple[Fate, ...] = ()
     """Of every message, in order, where some were summarised."""
+    model: str | None = None
+    """The model that the window in `tokens` is of."""
 
 
 class Receipt(Struct, frozen=True):

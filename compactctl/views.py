@@ -15,7 +15,7 @@ from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure, overhead
-from compactctl.model import Message, Transcript
+from compactctl.model import Message, Transcript, Window
 from compactctl.options import Options
 from compactctl.outcome import (
     BigResult,
@@ -65,7 +65,7 @@ class Sized(Struct, frozen=True):
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
     """Return a session measured by the chosen estimator."""
     chosen = estimator(options.estimator, session, transcript, options)
-    window = windows.choose(transcript, options.settings, options.window_tokens, options.model)
+    window = _window(session, transcript, options)
     measured = measure(
         transcript,
         chosen,
@@ -75,6 +75,22 @@ def size(session: Session, transcript: Transcript, options: Options) -> Sized:
         stale_until_line=session.stale_until_line,
     )
     return Sized(transcript, chosen, measured, pairs(transcript.messages))
+
+
+def _window(session: Session, transcript: Transcript, options: Options) -> Window:
+    """Return the window of a session: of one that we wrote, the window that it was compacted for.
+
+    The figures that proved a larger one are from before the cut, so the session itself can't tell any more.
+    """
+    found = windows.choose(transcript, options.settings, options.window_tokens, options.model)
+    receipt = session.own_receipt
+    if receipt is None or found.source in ("option", "recorded") or options.model:
+        return found
+    told = next((note for note in receipt.sessions if note.index == transcript.index), None)
+    if told is None or transcript.model not in (None, told.model):
+        return found
+    larger = found.source == "proved" and found.tokens >= told.tokens.window
+    return found if larger or found.tokens == told.tokens.window else Window(told.tokens.window, "receipt")
 
 
 def estimator(name: str, session: Session, transcript: Transcript, options: Options) -> Estimator:

@@ -1,6 +1,11 @@
+import json
+from pathlib import Path
+
 import pytest
 
+from compactctl import run
 from compactctl.model import Message, Transcript, Usage, Window
+from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from compactctl.windows import choose, listed_tokens, table
 from tests.builders.messages import answer, user
@@ -138,6 +143,40 @@ def numbered(messages):
 
 def numbered_usages(messages):
     return tuple(message.usage for message in numbered(messages) if message.usage)
+
+
+def outgrown(tmp_path):
+    """Return a session of a model of 128,000 tokens whose context has proved to be larger."""
+    lines = []
+    for index in range(8):
+        lines.append({"role": "user", "content": "The quick brown fox jumps over the lazy dog. " * 2_000})
+        counted = {"prompt_tokens": 25_000 * (index + 1), "completion_tokens": 3}
+        lines.append({"role": "assistant", "content": "Done.", "model": "gpt-4o", "usage": counted})
+    for _ in range(4):  # what stays tells no figure
+        lines.append({"role": "user", "content": "And then? " * 2_000})
+        lines.append({"role": "assistant", "content": "Done.", "model": "gpt-4o"})
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def window_of(path, **options):
+    tokens = run.inspect([str(path)], Options(**options)).outcomes[0].tokens
+    return Window(tokens.window, tokens.window_source)
+
+
+@pytest.mark.parametrize("place", ["beside", "in place"])
+def test_what_we_compacted_has_the_window_that_it_was_compacted_for(tmp_path, place):
+    path = outgrown(tmp_path)
+    assert window_of(path) == Window(256_000, "proved")
+    [made] = run.summarize([str(path)], Options(apply=True, place=place)).outcomes
+    assert window_of(made.output.session) == Window(256_000, "receipt")
+    assert window_of(made.output.session, window_tokens=50_000) == Window(50_000, "option")
+    assert window_of(made.output.session, model="gpt-4o") == Window(128_000, "table")
+    compacted = Path(made.output.session)
+    gone_on = compacted.read_bytes().replace(b"gpt-4o", b"o1-min")
+    compacted.write_bytes(gone_on)
+    assert window_of(compacted).source != "receipt"
 
 
 def test_the_shipped_table_is_what_its_script_makes():

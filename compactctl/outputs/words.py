@@ -25,12 +25,13 @@ KIND_WORDS = {
 WINDOW_WORDS = {
     "recorded": "window recorded in the session",
     "proved": "window proved by a larger context in the session",
+    "receipt": "window that it was compacted for, by its report",
     "table": "window from the table of models; the session does not say",
     "fallback": "window assumed: the model is not known (--window sets it)",
     "option": "window from the command line",
 }
 
-WINDOW_MARKS = {"recorded": "r", "proved": "p", "table": "t", "fallback": "?", "option": "o"}
+WINDOW_MARKS = {"recorded": "r", "proved": "p", "receipt": "c", "table": "t", "fallback": "?", "option": "o"}
 """The same in one letter, for lists; `?` is a guess."""
 
 CHECK_WORDS = {
