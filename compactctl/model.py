@@ -18,6 +18,9 @@ Kind = Literal["text", "calls", "results", "media", "reasoning", "copies", "prog
 
 KINDS: tuple[Kind, ...] = ("text", "calls", "results", "media", "reasoning", "copies", "progress", "other")
 
+ANTHROPIC_FORMATS = frozenset(("anthropic", "claude-code", "claude-stream"))
+"""The formats whose models are Anthropic's where none is named (`Format.is_anthropic`)."""
+
 
 class Text(Struct, frozen=True, gc=False):
     """Plain text. `place` leads to the JSON string; `made` is the text itself where it stands in no file yet."""

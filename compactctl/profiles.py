@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl.errors import UsageError
+from compactctl.model import ANTHROPIC_FORMATS
 
 SCHEMA = "compactctl.profile/1"
 
@@ -172,9 +173,6 @@ def _require_sound(path: str, family: Family) -> None:
     figures += msgspec.structs.astuple(family.sealed) if family.sealed else ()
     if any(not 0 <= figure < 1e6 for figure in figures):
         raise UsageError(f"{path}: {family.name}: a scale or frame below 0, or beyond all sense")
-
-
-ANTHROPIC_FORMATS = ("anthropic", "claude-code", "claude-stream")
 
 
 def match(profile: Profile, model: str | None, format_name: str | None) -> Match:

@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from compactctl import media
 from compactctl.estimators.heuristic import message_bytes, tokens_beside
-from compactctl.model import Message, Transcript, Window
+from compactctl.model import ANTHROPIC_FORMATS, Message, Transcript, Window
 from compactctl.settings import Settings
 
 FALLBACK_TOKENS = 128_000
 ANTHROPIC_FALLBACK_TOKENS = 200_000
-ANTHROPIC_FORMATS = frozenset(("anthropic", "claude-code", "claude-stream"))
 
 LONG_CONTEXT_MARK = "[1m]"
 LONG_CONTEXT_TOKENS = 1_000_000

@@ -31,6 +31,7 @@ from msgspec import Raw, Struct
 from compactctl.document import Document, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, read_content
+from compactctl.formats.claude_code.lines import SYNTHETIC_MODEL
 from compactctl.formats.logs import Log
 from compactctl.formats.strangers import Strangers
 from compactctl.json_text import string
@@ -51,12 +52,9 @@ from compactctl.model import (
     utf8_size,
 )
 from compactctl.turns import pairing_findings
+from compactctl.windows import LONG_CONTEXT_MARK
 
 WINDOW_TOKENS = 200_000
-LONG_WINDOW_TOKENS = 1_000_000
-LONG_WINDOW_MARK = "[1m]"
-
-SYNTHETIC_MODEL = "<synthetic>"
 
 COMMAND_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>")
 """How a user record begins that shows what a command of the client's own printed."""
@@ -435,7 +433,7 @@ class _Run:
             cwd=self._cwd,
             index=index,
             recorded_window_tokens=self._window(),
-            default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
+            default_window_tokens=WINDOW_TOKENS,
             peak_tokens=max(peaks, default=0),
             requests=requests,
             compactions=tuple(self._compactions),
@@ -465,11 +463,11 @@ class _Run:
         return self._windows.get(self._name() or "") or None
 
     def _note_names(self, models: Iterable[str]) -> None:
-        self._long |= {name.removesuffix(LONG_WINDOW_MARK) for name in models if name.endswith(LONG_WINDOW_MARK)}
+        self._long |= {name.removesuffix(LONG_CONTEXT_MARK) for name in models if name.endswith(LONG_CONTEXT_MARK)}
 
     def _name(self) -> str | None:
         """Return the model, with the mark of the long window where it has that."""
-        return f"{self._model}{LONG_WINDOW_MARK}" if self._model in self._long else self._model
+        return f"{self._model}{LONG_CONTEXT_MARK}" if self._model in self._long else self._model
 
     def _seen_results(self, context: list[_Draft]) -> Iterator[SeenResult]:
         inside = set(map(id, context))

@@ -8,6 +8,8 @@ from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
 from compactctl.formats.interface import Spilled
 from compactctl.model import Compaction, Copy, Reasoning, SeenResult, SideRun, Usage
+from compactctl.settings import Settings
+from compactctl.windows import choose
 from tests import contexts
 from tests.builders.claude import DROP, SESSION_ID, Session, call, image, result, text, thinking, usage
 from tests.builders.images import encoded, png
@@ -110,7 +112,7 @@ def test_the_window_that_the_client_would_assume(model, window):
     s = Session()
     s.user("Go.")
     s.assistant("Done.", model=model)
-    assert read(s).default_window_tokens == window
+    assert choose(read(s), Settings(), None, None).tokens == window
 
 
 def test_the_peak_is_the_largest_context_on_record_compactions_included():

@@ -9,6 +9,7 @@ import pytest
 from compactctl import formats
 from compactctl.document import Document
 from compactctl.errors import UsageError
+from compactctl.model import ANTHROPIC_FORMATS
 from tests.builders import anthropic, chat
 from tests.builders.chat import lines
 
@@ -230,3 +231,7 @@ def test_real_files_are_claimed_by_their_own_format_alone(corpus):
 def test_each_agent_is_resumed_its_own_way(name, anywhere, at_home):
     resume = formats.FORMATS[name].resume
     assert (resume("/s.jsonl", None).words, resume("/s.jsonl", "id-1").words) == (anywhere, at_home)
+
+
+def test_the_formats_whose_models_are_anthropics_are_known_by_their_names():
+    assert {name for name, each in formats.FORMATS.items() if each.is_anthropic} == ANTHROPIC_FORMATS

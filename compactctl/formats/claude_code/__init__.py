@@ -67,9 +67,7 @@ from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 WINDOW_TOKENS = 200_000
-LONG_WINDOW_TOKENS = 1_000_000
-LONG_WINDOW_MARK = "[1m]"
-"""How the name of a model ends that is used with the long window."""
+"""What the client takes for the window of a model whose name has no mark of a longer one (`windows`)."""
 
 _TREE_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
 _FOREIGN_KEYS = frozenset(("session_id", "parent_tool_use_id", "systemPayload", "usageMetadata", "toolCallResult"))
@@ -186,7 +184,7 @@ def _transcript(lines: Lines) -> Transcript:
         cwd=lines.cwd,
         parent_session_id=session_id if is_side else None,
         anchor_floor=drafts.anchor_floor,
-        default_window_tokens=LONG_WINDOW_TOKENS if (model or "").endswith(LONG_WINDOW_MARK) else WINDOW_TOKENS,
+        default_window_tokens=WINDOW_TOKENS,
         peak_tokens=_peak(requests.values(), lines.compactions),
         requests=tuple(requests.values()),
         compactions=tuple(map(_compaction, lines.compactions)),
