@@ -22,6 +22,9 @@ SCHEMA = "compactctl.profile/1"
 
 LARGEST_FILE_BYTES = 1 << 24
 
+ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
+"""What the weights of a family can be of."""
+
 WEIGHT_ONE = 4096
 """What stands in a file of weights for one token."""
 
@@ -151,6 +154,8 @@ def read(path: str) -> Profile:
         raise UsageError(f"{path}: not a profile: {error}") from None
     if found.schema != SCHEMA:
         raise UsageError(f"{path}: not a profile of schema {SCHEMA}")
+    if not found.families:
+        raise UsageError(f"{path}: no family in it")
     for family in found.families:
         _require_sound(path, family)
     return found
@@ -168,11 +173,17 @@ def _require_sound(path: str, family: Family) -> None:
         raise UsageError(f"{path}: {family.name}: models: {error}") from None
     if family.weights is not None and family.weights not in (known.weights for known in shipped().families):
         raise UsageError(f"{path}: {family.name}: no weights named {family.weights} come with this version")
+    own = next((known.encoding for known in shipped().families if known.weights == family.weights), None)
+    if family.encoding not in ENCODINGS or (family.weights is not None and family.encoding != own):
+        known = own if family.weights is not None else ", ".join(ENCODINGS)
+        raise UsageError(f"{path}: {family.name}: the encoding {family.encoding} is not {known}")
     frames = msgspec.structs.asdict(family.frames)
     figures = [*family.scales.values(), *frames.pop("opaque").values(), *frames.values()]
     figures += msgspec.structs.astuple(family.sealed) if family.sealed else ()
     if any(not 0 <= figure < 1e6 for figure in figures):
         raise UsageError(f"{path}: {family.name}: a scale or frame below 0, or beyond all sense")
+    if any(abs(figure) > 1e9 for spread in family.spreads.values() for figure in msgspec.structs.astuple(spread)):
+        raise UsageError(f"{path}: {family.name}: a spread beyond all sense")
 
 
 def match(profile: Profile, model: str | None, format_name: str | None) -> Match:

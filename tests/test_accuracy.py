@@ -244,6 +244,22 @@ def test_weights_are_for_every_token_of_the_encoding():
             b'[{"name": "a", "models": "a", "frames": {"call": -1}}]}',
             "below 0",
         ),
+        (b'{"schema": "compactctl.profile/1", "name": "x", "families": []}', "no family in it"),
+        (
+            b'{"schema": "compactctl.profile/1", "name": "x", "families": '
+            b'[{"name": "a", "models": "a", "encoding": "../x"}]}',
+            "the encoding ../x is not o200k_base, cl100k_base",
+        ),
+        (
+            b'{"schema": "compactctl.profile/1", "name": "x", "families": '
+            b'[{"name": "a", "models": "a", "weights": "claude-3", "encoding": "cl100k_base"}]}',
+            "the encoding cl100k_base is not o200k_base",
+        ),
+        (
+            b'{"schema": "compactctl.profile/1", "name": "x", "families": [{"name": "a", "models": "a", "spreads": '
+            b'{"heuristic": {"low": -1, "high": 1, "tokens_low": -1e300, "tokens_high": 0, "steps": 1}}}]}',
+            "beyond all sense",
+        ),
     ],
 )
 def test_what_is_no_profile_is_said(tmp_path, text, said):
@@ -489,6 +505,14 @@ def test_a_request_that_is_in_context_again_counts_once(tmp_path):
     (tmp_path / "s.jsonl").write_bytes(s.bytes())
     note = run.accuracy([str(tmp_path)], Options()).accuracy
     assert (note.judged, note.excluded) == (3, {"first request": 1})
+
+
+def test_the_name_of_a_profile_is_printed_as_what_it_is():
+    from compactctl.outcome import Batch
+    from compactctl.outputs.accuracy import head
+
+    told = ScoresNote("t", "red\x1b[31m\n", 0, 1, 1, {}, ())
+    assert "\x1b" not in "".join(head(Batch(command="accuracy"), told))
 
 
 def score(**changes):

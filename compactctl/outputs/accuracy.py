@@ -37,7 +37,7 @@ AT_CHARACTERS = 12
 def head(batch: Batch, note: ScoresNote) -> Iterator[str]:
     """Yield what stands above the figures: version, data, truth, and what was excluded."""
     yield (
-        f"compactctl {__version__}, profile {note.profile}, seed {note.seed}: "
+        f"compactctl {__version__}, profile {visible(note.profile)}, seed {note.seed}: "
         f"{words.count(batch.tally.sessions, 'session')}, "
         f"{note.judged:,} of {words.count(note.requests, 'request')} judged"
     )
