@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from compactctl import generations, store, views
 from compactctl.errors import OverTarget, SpillFailed
-from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, interval_after, splices, start
+from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, make_edits, start
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
@@ -44,12 +44,13 @@ def carry_out(job: Job) -> list[Outcome]:
 
 
 def _dry_run(job: Job) -> list[Outcome]:
-    made = splices(job)
+    planned = make_edits(job)
+    made = planned.splices(job.session.document)
     size_before = job.session.document.size_bytes
     size_after = size_before + made.growth_bytes
     spilled = sum(spill.result.size_bytes for plan in job.plans for spill in plan.spills)
     outcomes = [
-        _described(job, item, "planned" if item.plan.spills or item.cut or made.slimming else "unchanged")
+        _described(job, item, "planned" if item.plan.spills or item.cut or planned.slimming else "unchanged")
         for item in job.planned
     ]
     outcomes[0].bytes = Bytes(size_before, size_after, spilled + made.replaced_bytes)
@@ -66,8 +67,10 @@ def _applied(job: Job) -> list[Outcome]:
     write_spills(job)
     if not job.has_work:
         return [_with_failures(_described(job, item, "failed"), item) for item in job.planned]
+    told = [] if job.is_cut else [_told(job, item) for item in job.planned]
     written = commit(job)
-    outcomes = [_written(job, item, written) for item in job.planned]
+    told = told or [_told(job, item) for item in job.planned]  # only what was written says what is left of a cut one
+    outcomes = [_written(made, job, item, written) for made, item in zip(told, job.planned, strict=True)]
     beside = store.disk_bytes(job.paths.folder) + job.paths.report.stat().st_size
     outcomes[0].bytes = Bytes(job.session.document.size_bytes, written.size_bytes, beside)
     outcomes[0].disk = Disk(disk_before, _disk(job))
@@ -84,13 +87,22 @@ def _disk(job: Job) -> int:
 
 
 def _described(job: Job, item: Planned, status: Status) -> Outcome:
-    made = views.outcome(job.session, item.sized, job.options, item.tokens_after, interval_after(job, item))
-    made.status = status
+    return _with_status(_told(job, item), job, item, status)
+
+
+def _told(job: Job, item: Planned) -> Outcome:
+    """Return what is told of a session whatever becomes of it."""
+    made = views.outcome(job.session, item.sized, job.options, item.tokens_after, item.interval)
     made.layer1 = views.layer1_note(item.plan, job.paths.spill_path, job.options.settings.layer1)
     if not item.plan.spills and not item.plan.failures:
         made.layer1 = views.nothing_spilled(made.layer1, item.sized, item.plan, job.options.settings)
     if item.layer2 is not None:
         made.layer2 = item.layer2
+    return made
+
+
+def _with_status(made: Outcome, job: Job, item: Planned, status: Status) -> Outcome:
+    made.status = status
     if status != "unchanged":
         made.output = _output(job)
         _say_over_threshold(made, job, item)
@@ -125,8 +137,8 @@ def _say_over_threshold(made: Outcome, job: Job, item: Planned) -> None:
         made.exit_code = OverTarget.exit_code
 
 
-def _written(job: Job, item: Planned, written: "Written") -> Outcome:
-    made = _described(job, item, "applied" if written.is_new else "unchanged")
+def _written(told: Outcome, job: Job, item: Planned, written: "Written") -> Outcome:
+    made = _with_status(told, job, item, "applied" if written.is_new else "unchanged")
     made.checks = written.checks.held
     made.output = _output(job)
     is_at_home = job.options.place != BESIDE and job.options.out is None and _is_at_home(job)

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from compactctl import __version__, generations, history, originals, receipt, store, verify
 from compactctl.cut import summarised
-from compactctl.document import Document, Splice
+from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.fork import UUID
-from compactctl.formats.interface import SideFile
-from compactctl.job import Job, Planned, Splices, hidden_tokens, interval_after, plan, replan, splices
+from compactctl.formats.interface import CompactionEdits, SideFile
+from compactctl.job import Edits, Job, Planned, hidden_tokens, interval_after, make_edits, plan, replan
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Failure, Plan
@@ -65,16 +65,28 @@ def _spill_failures(job: Job, item: Planned) -> list[Failure]:
 def commit(job: Job) -> Written:
     """Write the session and what belongs to it. Raises WriteError or VerifyError, and has changed nothing then."""
     job.source_sha256 = job.source_sha256 or job.session.document.sha256()
-    made = splices(job)
-    source = Path(job.session.path)
     with contextlib.ExitStack() as on_disk:
-        session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
-        session_file.write(job.session.document.edited(made.every))
-        kept = _write_kept(on_disk, job, made, session_file)
-        checked, noted = _checked(job, made, session_file, kept)
+        before, session_file, kept = _write(on_disk, job)
+        checked, noted = _checked(job, before, session_file, kept)
         _require_unchanged(job)
         is_new = _put_in_place(job, noted, session_file, kept)
     return Written(session_file.size_bytes, checked, is_new, kept.whole.path if kept.whole else None)
+
+
+def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Candidate, Kept]":
+    """Write the session and what gives the original back, not yet in place; return what is to hold of the session.
+
+    Of a huge one there is room for its messages, for all its edits, or for the messages of the result.
+    """
+    document, source = job.session.document, Path(job.session.path)
+    planned = make_edits(job)
+    before = _before(job, planned.cuts)
+    every = planned.splices(document)
+    session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
+    session_file.write(document.edited(every))
+    kept = _write_kept(on_disk, job, planned, every, session_file)
+    job.forget_edits()
+    return before, session_file, kept
 
 
 def _candidate(on_disk: contextlib.ExitStack, path: Path, like: Path | None = None) -> store.Candidate:
@@ -111,12 +123,16 @@ class Kept(Struct):
         )
 
 
-def _write_kept(on_disk: contextlib.ExitStack, job: Job, made: Splices, session_file: store.Candidate) -> Kept:
+def _write_kept(
+    on_disk: contextlib.ExitStack, job: Job, planned: Edits, every: Splices, session_file: store.Candidate
+) -> Kept:
     document = job.session.document
     source = FileNote(Path(job.session.path).name, document.size_bytes, job.source_sha256, document.line_count)
     output = FileNote(job.paths.session.name, session_file.size_bytes, session_file.sha256)
     kept = Kept(originals.Header(originals.SCHEMA, source, output), _number(job))
-    moved = _write_history(on_disk, job, made, kept) if job.is_cut else {}
+    slimming = planned.slimmed(document, every)
+    rest = (splice for splice in every if splice not in slimming)
+    moved = _write_history(on_disk, job, planned.moved, tuple(rest), kept) if job.is_cut else {}
     if job.keeps_whole:
         kept.whole = _candidate(on_disk, _backup_path(job, kept.number or 1))
         chunks = document.windows(0, document.size_bytes)
@@ -124,18 +140,19 @@ def _write_kept(on_disk: contextlib.ExitStack, job: Job, made: Splices, session_
         return kept
     values, copies = _values_paths(job, kept.number)
     kept.values = _candidate(on_disk, values)
-    kept.values.write(originals.lines(kept.header, document, made.every, made.slimming, moved))
-    if made.slimming:
+    kept.values.write(originals.lines(kept.header, document, every, lambda splice: splice not in slimming, moved))
+    if slimming:
         kept.copies = _candidate(on_disk, copies)
-        rest = frozenset(made.every) - made.slimming
-        kept.copies.write(store.packed(originals.lines(kept.header, document, made.every, rest, moved)))
+        kept.copies.write(store.packed(originals.lines(kept.header, document, every, slimming.__contains__, moved)))
     return kept
 
 
-def _write_history(on_disk: contextlib.ExitStack, job: Job, made: Splices, kept: Kept) -> Mapping[Splice, int]:
+def _write_history(
+    on_disk: contextlib.ExitStack, job: Job, moved: frozenset[int], splices: Sequence[Splice], kept: Kept
+) -> Mapping[Splice, int]:
     """Write the lines that summaries stand for, and the summaries; return where in it what was left out stands."""
     document = job.session.document
-    planned = history.plan(document, made.moved, [splice for splice in made.every if splice not in made.slimming])
+    planned = history.plan(document, moved, splices)
     kept.history = _candidate(on_disk, history_path(job, kept.number))
     kept.history.write(history.chunks(document, planned))
     kept.summary = _candidate(on_disk, summary_path(job, kept.number))
@@ -189,16 +206,40 @@ def _values_paths(job: Job, number: int | None) -> tuple[Path, Path]:
 # the receipt, and the checks ------------------------------------------------------------------------
 
 
-def _checked(job: Job, made: Splices, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
+class Before(Struct, frozen=True):
+    """What is known of the sessions of a file while their messages are there, for the checks and the receipt."""
+
+    cuts: tuple[CompactionEdits, ...]
+    contexts: list[verify.Context] | None = None
+    """None where any of them is cut: then the messages are kept, since the result has few."""
+    notes: list[SessionNote] | None = None
+
+
+def _before(job: Job, cuts: tuple[CompactionEdits, ...]) -> Before:
+    """Return what is to be known of the source, whose messages are given up for those of the result."""
+    if job.is_cut:
+        return Before(cuts)
+    same_ids, same_sizes = job.new is None, not job.options.redact
+    contexts = [
+        verify.Context.of(transcript.messages, each, same_ids=same_ids, same_sizes=same_sizes)
+        for transcript, each in zip(job.session.read.transcripts, job.plans, strict=True)
+    ]
+    before = Before(cuts, contexts, [_session_note(item) for item in job.planned])
+    job.forget_contexts()
+    return before
+
+
+def _checked(job: Job, before: Before, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
     with store.reading(str(session_file.written)) as source:
         document, result = reread(source, job.session.path, job.session.read.format)
-        _measure(job, made, document, result)
-        noted = _receipt(job, kept, document.line_count)
+        _measure(job, before.cuts, document, result)
+        notes = before.notes or [_session_note(item) for item in job.planned]
+        noted = _receipt(job, notes, kept, document.line_count)
         restored = verify.digest(kept.original(document))
         named = {
             "restorable": [] if restored == job.source_sha256 else ["putting the originals back gives another file"],
-            "context_kept": _context_changes(job, result.transcripts),
+            "context_kept": _context_changes(job, before, result.transcripts),
             "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
             "spills_present": verify.missing_spills(
                 job.plans, lambda name, digest: store.spill_is_whole(job.paths.spills, name, digest)
@@ -220,14 +261,15 @@ def _second_run(job: Job, document: Document, result: Read, noted: Receipt) -> l
     return [Plan(tuple(spill for spill in each.spills if spill.result.call_id not in failed)) for each in plans]
 
 
-def _measure(job: Job, made: Splices, document: Document, result: Read) -> None:
+def _measure(job: Job, cuts: Sequence[CompactionEdits], document: Document, result: Read) -> None:
     """Set the tokens of each session that was cut to what the written one holds, and count the reasoning that went."""
-    for item, transcript, edits in zip(job.planned, result.transcripts, made.cuts, strict=False):
+    for item, transcript, edits in zip(job.planned, result.transcripts, cuts, strict=False):
         if item.summarised is None:
             continue
         estimator = item.sized.estimator.of(document)
         summary = [message for message in transcript.messages if message.is_summary]
         item.tokens_after = estimator.tokens(transcript.messages) + hidden_tokens(item.sized)
+        item.interval = interval_after(job, item)
         item.emptied = edits.emptied
         item.layer2 = msgspec.structs.replace(
             item.summarised.note,
@@ -237,12 +279,12 @@ def _measure(job: Job, made: Splices, document: Document, result: Read) -> None:
         )
 
 
-def _context_changes(job: Job, after: Sequence[Transcript]) -> list[str]:
+def _context_changes(job: Job, noted: Before, after: Sequence[Transcript]) -> list[str]:
     """Return where any session of the file is not what was planned."""
+    if noted.contexts is not None:
+        return verify.changes(noted.contexts, [transcript.messages for transcript in after])
     before = job.session.read.transcripts
     same_ids, same_sizes = job.new is None, not job.options.redact
-    if not job.is_cut:
-        return verify.context_changes(before, after, job.plans, same_ids=same_ids, same_sizes=same_sizes)
     if len(before) != len(after):
         return [f"{len(before)} sessions before, {len(after)} after"]
     return [
@@ -278,14 +320,14 @@ def _unbalanced(job: Job, kept: Kept) -> list[str]:
     ]
 
 
-def _receipt(job: Job, kept: Kept, output_lines: int) -> Receipt:
+def _receipt(job: Job, notes: Sequence[SessionNote], kept: Kept, output_lines: int) -> Receipt:
     return Receipt(
         schema=receipt.SCHEMA,
         version=__version__,
         command=job.command,
         source=kept.header.source,
         output=msgspec.structs.replace(kept.header.output, lines=output_lines),
-        sessions=tuple(_session_note(job, item) for item in job.planned),
+        sessions=tuple(notes),
         settings=public(job.options.settings),
         place=job.options.place,
         new_session_id=job.new.session_id if job.new else None,
@@ -308,9 +350,8 @@ def _note(job: Job, file: store.Candidate | None) -> FileNote | None:
     return FileNote(file.path.name if is_beside else str(file.path), file.size_bytes, file.sha256)
 
 
-def _session_note(job: Job, item: Planned) -> SessionNote:
-    transcript, measured = item.sized.transcript, item.sized.measured
-    after = interval_after(job, item)
+def _session_note(item: Planned) -> SessionNote:
+    transcript, measured, after = item.sized.transcript, item.sized.measured, item.interval
     return SessionNote(
         format=transcript.format,
         session_id=transcript.session_id,

@@ -15,6 +15,7 @@ import itertools
 import re
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -113,6 +114,42 @@ class Splice(Struct, frozen=True, order=True, gc=False):
     start: int
     end: int
     new: bytes
+
+
+class Splices:
+    """Splices in file order, packed: of those that give every line of a huge file new ids there are millions."""
+
+    def __init__(self) -> None:
+        self._starts = array("Q")
+        self._ends = array("Q")
+        self._new_ends = array("Q")
+        self._new = bytearray()
+        self.end = -1
+        """Where the last one ends."""
+        self.growth_bytes = 0
+        """By how much a file grows; below zero where it shrinks."""
+        self.replaced_bytes = 0
+
+    def add(self, splice: Splice) -> None:
+        """Put a splice behind the others. Raises ValueError where it overlaps the last one."""
+        if splice.start < self.end:
+            raise ValueError(f"edits overlap at byte {splice.start}")
+        self._starts.append(splice.start)
+        self._ends.append(splice.end)
+        self._new += splice.new
+        self._new_ends.append(len(self._new))
+        self.end = splice.end
+        self.growth_bytes += len(splice.new) - (splice.end - splice.start)
+        self.replaced_bytes += splice.end - splice.start
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[Splice]:
+        new_start = 0
+        for start, end, new_end in zip(self._starts, self._ends, self._new_ends, strict=True):
+            yield Splice(start, end, bytes(self._new[new_start:new_end]))
+            new_start = new_end
 
 
 class Record(Struct, Generic[T], gc=False):
@@ -292,6 +329,17 @@ class Document:
         """Return a record's bytes as they stand in the file."""
         return self._read(self._starts[record], self._ends[record])
 
+    def decoded(self, record: int, decoder: Decodes[T]) -> T | None:
+        """Return a record's value as `records` gives it, once they were walked."""
+        raw = self.raw(record)
+        try:
+            value = decoder.decode(raw)
+            if not raw.isascii():
+                raw.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return shaped(raw, decoder)
+        return value
+
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
         if place.route and place not in self._found:
@@ -354,11 +402,34 @@ class Document:
 
     # editing -----------------------------------------------------------------------------------
 
-    def splices(self, edits: Iterable[Edit]) -> tuple[Splice, ...]:
+    def splices(self, edits: Iterable[Edit], in_order: Iterable[Replace] = ()) -> "Splices":
         """Return the edits as splices in file order; the edited file ends in a newline, unless it is empty.
 
-        Raises ValueError where two edits overlap.
+        `in_order` are more edits, in the order of their records, of which few are held at once; where one of them and
+        one of `edits` replace the same value, it is the one that counts. Raises ValueError where two edits overlap.
         """
+        few = deque(self._concretes(edits))
+        made = Splices()
+        for splice in self._replaced(in_order):
+            while few and (few[0].start, few[0].end) < (splice.start, splice.end):
+                made.add(few.popleft())
+            if few and (few[0].start, few[0].end) == (splice.start, splice.end):
+                few.popleft()
+            made.add(splice)
+        for splice in few:
+            made.add(splice)
+        if made.end != self.size_bytes and not self.ends_in_newline:
+            made.add(Splice(self.size_bytes, self.size_bytes, b"\n"))
+        return made
+
+    def _replaced(self, in_order: Iterable[Replace]) -> Iterator[Splice]:
+        for record, edits in itertools.groupby(in_order, _record_of):
+            seen, base = self._look(record), self._starts[record]
+            spans = [(*seen.span(edit.place.route), edit.json) for edit in edits]
+            yield from (Splice(base + start, base + end, json) for start, end, json in sorted(spans))
+
+    def _concretes(self, edits: Iterable[Edit]) -> list[Splice]:
+        """Return edits as splices in file order."""
         made: list[Splice] = []
         replacing: list[Replace] = []
         arrays: dict[Place, list[Remove | Put]] = {}
@@ -374,13 +445,7 @@ class Document:
         made += [Splice(*self._stretch(edit.place), edit.json) for edit in replacing]
         for where, changes in arrays.items():
             made += self._rearranged(where, changes)
-        made.sort()
-        if not any(splice.end == self.size_bytes for splice in made) and not self.ends_in_newline:
-            made.append(Splice(self.size_bytes, self.size_bytes, b"\n"))
-        for before, after in itertools.pairwise(made):
-            if before.end > after.start:
-                raise ValueError(f"edits overlap at byte {after.start}")
-        return tuple(made)
+        return sorted(made)
 
     def _rearranged(self, array: Place, changes: Iterable[Remove | Put]) -> Iterator[Splice]:
         """Yield the splices that take elements out of an array and put others in; those that stay keep their bytes."""

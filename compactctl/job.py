@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from compactctl import generations, receipt, store, views
 from compactctl.cut import summarised
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace, Splice
+from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace, Splice, Splices
 from compactctl.errors import UsageError
 from compactctl.formats.interface import CompactionEdits, Format, Metas, NewSession
 from compactctl.json_text import read_json, write_json
@@ -29,6 +29,7 @@ from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
 from compactctl.texts import result_text
+from compactctl.turns import Pairs
 
 IN_PLACE, NEW_SESSION, BESIDE = "in place", "new session", "beside"
 
@@ -57,6 +58,8 @@ class Planned(Struct):
     summarised: Summarised | None = None
     layer2: Layer2Note | None = None
     """What is told of Layer 2; None where nobody asked for it."""
+    interval: Interval | None = None
+    """Between which figures the tokens after are, where the errors of the estimator are known."""
     emptied: tuple[int, ...] = ()
     """The messages behind the cut that held only reasoning which no longer fits, and went with it."""
 
@@ -141,6 +144,18 @@ class Job(Struct):
         """Whether the whole original is kept, rather than the values that were replaced."""
         return self.is_in_place and self.options.backup != "none"
 
+    def forget_contexts(self) -> None:
+        """Give up the messages of all sessions of the file: of a huge one there is no room for those of its result
+        besides."""
+        self.session.read = self.session.read.without_contexts()
+        for item, transcript in zip(self.planned, self.session.read.transcripts, strict=True):
+            item.sized = msgspec.structs.replace(item.sized, transcript=transcript, paired=Pairs([], []))
+
+    def forget_edits(self) -> None:
+        """Give up what the edits of a new session are made from."""
+        if self.new is not None:
+            self.new = msgspec.structs.replace(self.new, edits=(), renamed={})
+
     @property
     def failed(self) -> set[DecisionKey]:
         return {(failure.exchange, failure.call_id) for plan in self.plans for failure in plan.failures}
@@ -202,7 +217,9 @@ def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
         made = msgspec.structs.replace(made, failures=own)
         after = _tokens_after(sized, made.spills) if done is None else _tokens_after_cut(job, sized, done, made.spills)
         asked = target_tokens(options.target, sized.measured.window.tokens) if options.target else None
-        job.planned.append(Planned(sized, made, after, asked, done, done.note if done else job.layer2.get(position)))
+        item = Planned(sized, made, after, asked, done, done.note if done else job.layer2.get(position))
+        item.interval = interval_after(job, item)
+        job.planned.append(item)
 
 
 _NO_LIMITS = Layer1(single_limit_bytes=LARGEST, round_limit_bytes=LARGEST)
@@ -322,48 +339,48 @@ def replan(
 # edits -------------------------------------------------------------------------------------------
 
 
-class Splices(Struct, frozen=True):
-    """All edits of a file made concrete, and which of them only take out what the model never sees."""
+class Edits(Struct, frozen=True):
+    """All edits of a file: those of its plan, and those that only take out what the model never sees."""
 
-    every: tuple[Splice, ...]
-    slimming: frozenset[Splice]
+    planned: list[Edit]
+    slimming: list[Edit]
+    renaming: Iterable[Replace] = ()
+    """What gives new ids, in order of records; where one of them and another edit replace the same, it counts."""
     moved: frozenset[int] = frozenset()
     """The records that are kept verbatim in the history."""
     cuts: tuple[CompactionEdits, ...] = ()
     """For each session of the file."""
 
-    @property
-    def growth_bytes(self) -> int:
-        """By how much the file grows; below zero where it shrinks."""
-        return sum(len(splice.new) - (splice.end - splice.start) for splice in self.every)
+    def splices(self, document: Document) -> Splices:
+        """Return all of them made concrete."""
+        return document.splices([*self.planned, *self.slimming], self.renaming)
 
-    @property
-    def replaced_bytes(self) -> int:
-        return sum(splice.end - splice.start for splice in self.every)
+    def slimmed(self, document: Document, every: Iterable[Splice]) -> frozenset[Splice]:
+        """Return which of all the splices only take out what the model never sees."""
+        slim = frozenset(document.splices(self.slimming)) if self.slimming else frozenset[Splice]()
+        return frozenset(splice for splice in every if splice in slim) if slim else slim
 
 
-def splices(job: Job) -> Splices:
+def make_edits(job: Job) -> Edits:
     """Return all edits of the file: previews, compactions, what slimming takes out, new ids, no torn tail."""
     document = job.session.document
     plans: list[tuple[Transcript, Plan, int | None]] = [
         (item.sized.transcript, item.plan, None if item.cut else item.tokens_after) for item in job.planned
     ]
-    edits = spill_edits(job.session.read.format, document, plans, job.paths.spill_path)
+    planned = spill_edits(job.session.read.format, document, plans, job.paths.spill_path)
     cuts = [_compaction(job, item) for item in job.planned]
-    edits = [*edits, *(edit for made in cuts for edit in made.edits)]
-    slimming = beside(_slimming_of(job), edits)
-    renaming = _renaming(job.new, [*edits, *slimming]) if job.new else []
-    edits = [_with_new_ids(edit, job) for edit in edits] if job.new and job.is_cut else edits
-    edits, slimming = _but_renamed(edits, renaming), _but_renamed(slimming, renaming)
+    planned = [*planned, *(edit for made in cuts for edit in made.edits)]
+    slimming = beside(_slimming_of(job), planned)
+    renaming = _Renaming(job.new, [*planned, *slimming]) if job.new else ()
+    planned = [_with_new_ids(edit, job) for edit in planned] if job.new and job.is_cut else planned
+    moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
     if job.options.redact:
         from compactctl.cleaning import without_secrets  # what few ask for, and slow to load
 
-        edits = without_secrets(document, [*edits, *slimming, *renaming])
-        slimming, renaming = [], []
-    every = document.splices([*edits, *slimming, *renaming])
-    slim = frozenset(document.splices(slimming)) if slimming else frozenset()
-    moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
-    return Splices(every, slim & frozenset(every), moved, tuple(cuts))
+        renamed = list(renaming)
+        planned = [*_but_renamed(planned, renamed), *_but_renamed(slimming, renamed), *renamed]
+        return Edits(without_secrets(document, planned), [], (), moved, tuple(cuts))
+    return Edits(planned, slimming, renaming, moved, tuple(cuts))
 
 
 def _compaction(job: Job, item: Planned) -> CompactionEdits:
@@ -400,9 +417,10 @@ def _slimming_of(job: Job) -> list[Edit]:
 
 def _with_new_ids(edit: Edit, job: Job) -> Edit:
     """Return an edit of a compaction with the new session's ids in what it writes."""
-    ids = dict(job.new.renamed) if job.new else {}
-    if job.new is not None:
-        ids |= {t.session_id: job.new.session_id for t in job.session.read.transcripts if t.session_id}
+    if job.new is None:
+        return edit
+    sessions = {t.session_id: job.new.session_id for t in job.session.read.transcripts if t.session_id}
+    ids = ChainMap(sessions, dict(job.new.renamed))
     match edit:
         case Insert(after, new):
             return Insert(after, b"\n".join(write_json(_renamed_in(read_json(line), ids)) for line in new.split(b"\n")))
@@ -424,29 +442,32 @@ def _renamed_in(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def _renaming(new: NewSession, others: Sequence[Edit]) -> list[Edit]:
-    """Return the edits that give new ids, fitted to the others: what is dropped needs none, and an id that
-    another edit put in a chain is renamed there."""
-    dropped = {edit.record for edit in others if isinstance(edit, Drop)}
-    placed = {edit.place: edit for edit in others if isinstance(edit, Replace)}
-    fitted: list[Edit] = []
-    for edit in new.edits:
-        match edit:
-            case Replace(place) if place.record in dropped:
+class _Renaming:
+    """The edits that give new ids, fitted to the others: what is dropped needs none, and an id that another edit put
+    in a chain is renamed there."""
+
+    def __init__(self, new: NewSession, others: Sequence[Edit]) -> None:
+        self._new = new
+        self._dropped = {edit.record for edit in others if isinstance(edit, Drop)}
+        self._placed = {edit.place: edit for edit in others if isinstance(edit, Replace)}
+        self._touched = {place.record for place in self._placed}
+
+    def __iter__(self) -> Iterator[Replace]:
+        for edit in self._new.edits:
+            place = edit.place
+            if place.record in self._dropped:
                 continue
-            case Replace(place) if place in placed:
-                fitted.append(_renamed(placed[place], new.renamed))
-            case Replace(place) if is_within(place, placed):
-                continue
-            case Insert() | Replace() | Drop() | Put() | Remove():
-                fitted.append(edit)
-    return fitted
+            if place.record not in self._touched:
+                yield edit
+            elif place in self._placed:
+                yield _renamed(self._placed[place], self._new.renamed)
+            elif not is_within(place, self._placed):
+                yield edit
 
 
-def _but_renamed(edits: list[Edit], renaming: Iterable[Edit]) -> list[Edit]:
-    """Return the edits whose place gets no new id. Of these there are millions in a large file, of the others few."""
-    placed = {edit.place for edit in edits if isinstance(edit, Replace)}
-    renamed = {edit.place for edit in renaming if isinstance(edit, Replace) and edit.place in placed}
+def _but_renamed(edits: list[Edit], renaming: Iterable[Replace]) -> list[Edit]:
+    """Return the edits whose place gets no new id."""
+    renamed = {edit.place for edit in renaming}
     return [edit for edit in edits if not (isinstance(edit, Replace) and edit.place in renamed)]
 
 

@@ -7,7 +7,7 @@ the order of the new file. It alone gives the original back, whatever else was l
 import base64
 import contextlib
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, TypeVar
@@ -60,18 +60,18 @@ class Stretch(Struct, frozen=True, omit_defaults=True):
 def lines(
     header: Header,
     document: Document,
-    splices: Sequence[Splice],
-    without: Collection[Splice] = (),
+    splices: Iterable[Splice],
+    is_kept: Callable[[Splice], bool] = lambda splice: True,
     moved: Mapping[Splice, int] = MappingProxyType({}),
 ) -> Iterator[bytes]:
-    """Yield the originals file for these splices of the source document, a line at a time, `without` some of them.
+    """Yield the originals file for these splices of the source document, a line at a time; only those that `is_kept`.
 
     What the `moved` ones left out is in the history file, from the offset that they have there.
     """
     yield msgspec.json.encode(header) + b"\n"
     grown = 0
     for splice in splices:
-        if splice not in without:
+        if is_kept(splice):
             place = splice.start, splice.start + grown, len(splice.new)
             if splice in moved:
                 stretch = Stretch(*place, history=moved[splice], moved=splice.end - splice.start)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from compactctl import findings, formats, generations, store
 from compactctl.document import Document
@@ -36,6 +37,11 @@ class Read(Struct, frozen=True):
         """Return all that was found in the file, by line."""
         own = [finding for transcript in self.transcripts for finding in transcript.findings]
         return findings.sort((*self.file_findings, *own))
+
+    def without_contexts(self) -> "Read":
+        """Return it without all that grows with the sessions: their messages, results and requests."""
+        nothing = tuple(replace(each, messages=(), results=(), requests=()) for each in self.transcripts)
+        return Read(self.format, nothing, self.file_findings)
 
 
 class Session(Struct):
@@ -81,7 +87,9 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
             receipt = generations.own(own_paths, document.starts_as)
             gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
-        yield Session(path, document, read, snapshot, receipt)
+        session = Session(path, document, read, snapshot, receipt)
+        del read  # a session may give its messages up
+        yield session
 
 
 @contextlib.contextmanager

@@ -3,16 +3,17 @@
 Each check has a name and is true or false; what failed is said in words.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 
 import msgspec
 from msgspec import Struct
 
 from compactctl.document import Place
 from compactctl.findings import RULES, Finding
-from compactctl.model import Message, Reasoning, ToolResult, Transcript
+from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript
 from compactctl.outcome import FateCounts
 from compactctl.plan import Cut, Plan, Spill
 
@@ -65,26 +66,73 @@ def context_changes(
 
     Together with the check that restoring gives the source back, this says that every message is kept or spilled.
     """
+    noted = [
+        Context.of(transcript.messages, plan, same_ids=same_ids, same_sizes=same_sizes)
+        for transcript, plan in zip(before, plans, strict=True)
+    ]
+    return changes(noted, [transcript.messages for transcript in after])
+
+
+def changes(before: Sequence["Context"], after: Sequence[Sequence[Message]]) -> list[str]:
+    """Return where the contexts of a file are not what was to become of those before, as far as sessions go, and in
+    them."""
     if len(before) != len(after):
         return [f"{len(before)} sessions before, {len(after)} after"]
     return [
-        problem
-        for old, new, plan in zip(before, after, plans, strict=True)
-        for problem in _message_changes(old.messages, new.messages, plan, same_ids, same_sizes)
+        problem for context, messages in zip(before, after, strict=True) for problem in context.changes_in(messages)
     ]
 
 
-def _message_changes(
-    before: Sequence[Message], after: Sequence[Message], plan: Plan, same_ids: bool, same_sizes: bool
-) -> list[str]:
-    if len(before) != len(after):
-        return [f"{len(before)} messages before, {len(after)} after"]
-    spills = {spill.result.place: spill for spill in plan.spills}
-    return [
-        f"message {index + 1} (line {old.line}) is not what it was"
-        for index, (old, new) in enumerate(zip(before, after, strict=True))
-        if not _is_same(old, new, spills, same_ids, same_sizes)
-    ]
+class Context(Struct, frozen=True):
+    """What must not change about the messages of a context: a digest and a line each, so that of a huge session they
+    need not be held while its result is read."""
+
+    lines: "array[int]"
+    digests: bytes
+    spilled: frozenset[int]
+    """The indexes of the messages that are replaced by previews."""
+    same_ids: bool
+    same_sizes: bool
+
+    @classmethod
+    def of(
+        cls, messages: Sequence[Message], plan: Plan, *, same_ids: bool = True, same_sizes: bool = True
+    ) -> "Context":
+        """Return what must hold of these messages once the plan is carried out."""
+        spills = {spill.result.place: spill for spill in plan.spills}
+        spilled: dict[int, Spill] = {}
+        if spills:
+            for index, message in enumerate(messages):
+                if message.result is not None and message.result.place in spills:
+                    spilled[index] = spills[message.result.place]
+        digests = (
+            _digest(_constant(message, same_ids, same_sizes, spilled.get(index)))
+            for index, message in enumerate(messages)
+        )
+        lines = array("Q", (message.line for message in messages))
+        return cls(lines, b"".join(digests), frozenset(spilled), same_ids, same_sizes)
+
+    def changes_in(self, messages: Sequence[Message]) -> list[str]:
+        """Return which of these messages are not what they were to be."""
+        if len(self.lines) != len(messages):
+            return [f"{len(self.lines)} messages before, {len(messages)} after"]
+        return [
+            f"message {index + 1} (line {self.lines[index]}) is not what it was"
+            for index, message in enumerate(messages)
+            if not self._has(index, message)
+        ]
+
+    def _has(self, index: int, message: Message) -> bool:
+        constant = _constant(message, self.same_ids, self.same_sizes, index in self.spilled)
+        start = index * _DIGEST_BYTES
+        return self.digests[start : start + _DIGEST_BYTES] == _digest(constant)
+
+
+_DIGEST_BYTES = 16
+
+
+def _digest(value: object) -> bytes:
+    return blake2b(repr(value).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 MOST_METAS = 3
@@ -141,40 +189,44 @@ def unbalanced(counts: FateCounts, summarised: Iterable[tuple[int, bool]]) -> li
 
 
 def _is_same(old: Message, new: Message, spills: dict[Place, Spill], same_ids: bool, same_sizes: bool) -> bool:
-    if (old.role, len(old.parts)) != (new.role, len(new.parts)) or (same_ids and old.key != new.key):
-        return False
-    if not same_sizes:
-        return all(
-            weight(a, ids_alone=True) == weight(b, ids_alone=True) for a, b in zip(old.parts, new.parts, strict=True)
-        )
     spill = spills.get(old.result.place) if old.result else None
-    if spill is not None and old.result is not None and new.result is not None:
-        return _is_replaced(old.result, new.result, spill)
-    return all(weight(a) == weight(b) for a, b in zip(old.parts, new.parts, strict=True))
+    return _constant(old, same_ids, same_sizes, spill) == _constant(new, same_ids, same_sizes, spill is not None)
 
 
-def _is_replaced(old: ToolResult, new: ToolResult, spill: Spill) -> bool:
-    kept = (old.call_id, old.is_error, len(old.media)) == (new.call_id, new.is_error, len(new.media))
-    return kept and new.size_bytes == len(spill.preview.encode())
+def _constant(message: Message, same_ids: bool, same_sizes: bool, spill: Spill | bool | None) -> tuple[object, ...]:
+    """Return what must not change about a message: of one that is spilled (`spill`) with the size of its preview, of
+    one that was (True) with its own."""
+    said = message.role, message.key if same_ids else "", len(message.parts)
+    result = message.result
+    if same_sizes and spill and result is not None:
+        size_bytes = result.size_bytes if spill is True else len(spill.preview.encode())
+        return (*said, result.call_id, result.is_error, len(result.media), size_bytes)
+    return (*said, *(weight(part, ids_alone=not same_sizes) for part in message.parts))
 
 
-def weight(part: object, *, ids_alone: bool = False) -> tuple[object, ...]:
+def weight(part: Part, *, ids_alone: bool = False) -> tuple[object, ...]:
     """Return what must not change about a part: its type, its sizes and ids."""
+    kind = type(part).__name__
+    match part:
+        case ToolResult():
+            ids: tuple[object, ...] = part.call_id, part.name, part.is_error
+        case ToolCall():
+            ids = part.call_id, part.name
+        case Media() | Opaque():
+            ids = (part.kind,)
+        case Text() | Reasoning():
+            ids = ()
     if ids_alone:
-        return (type(part), *(getattr(part, name, None) for name in ("call_id", "name", "kind", "is_error")))
-    names = (
-        "size_bytes",
-        "sealed_bytes",
-        "arguments_bytes",
-        "call_id",
-        "name",
-        "kind",
-        "width",
-        "height",
-        "pages",
-        "is_error",
-    )
-    return (type(part), *(getattr(part, name, None) for name in names))
+        return kind, *ids
+    match part:
+        case ToolCall():
+            return kind, *ids, part.arguments_bytes
+        case Reasoning():
+            return kind, *ids, part.size_bytes, part.sealed_bytes
+        case Media():
+            return kind, *ids, part.size_bytes, part.width, part.height, part.pages
+        case _:
+            return kind, *ids, part.size_bytes
 
 
 def missing_spills(plans: Iterable[Plan], is_whole: Callable[[str, str], bool]) -> list[str]:

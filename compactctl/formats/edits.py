@@ -28,7 +28,7 @@ def spill_edits(document: Document, spilled: Iterable[Spilled]) -> list[Edit]:
     return edits
 
 
-def replace_text(document: Document, place: Place, text: str) -> Edit:
+def replace_text(document: Document, place: Place, text: str) -> Replace:
     """Return the edit that makes `text` the whole text of the value at `place`, in the shape it has.
 
     A string stays a string. In a list of blocks the first text block takes the text, keeping its other keys;

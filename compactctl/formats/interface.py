@@ -1,11 +1,11 @@
 """What a format is: it recognises its records, reads a document, and says how its agent wants edits made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from compactctl.document import Document, Edit
+from compactctl.document import Document, Edit, Replace
 from compactctl.model import ToolResult, Transcript
 from compactctl.plan import Cut
 
@@ -53,7 +53,8 @@ class NewSession(Struct, frozen=True):
     session_id: str
     name: str
     """The file's name, as its agent would name it."""
-    edits: tuple[Edit, ...]
+    edits: Iterable[Replace]
+    """In the order of records; of a huge file they are made anew whenever they are walked through."""
     side_files: tuple[SideFile, ...] = ()
     renamed: Mapping[str, str] = {}
     """New ids by old ones, for what else in the file has to point at them (a chain re-linked by slimming)."""

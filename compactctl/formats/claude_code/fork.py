@@ -14,31 +14,42 @@ new uuid, and what points at a line of the file follows it. What points elsewher
 """
 
 import re
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from compactctl.document import Document, Edit, Place, Replace
-from compactctl.formats.claude_code.links import FIELDS, Fields, pointers
+import msgspec
+from msgspec import Raw, Struct
+
+from compactctl.document import Document, Place, Replace
+from compactctl.formats.claude_code.links import FIELDS, id_in, is_id, pointers
 from compactctl.formats.edits import replace_text
 from compactctl.formats.fork import UUID, derived_id
 from compactctl.formats.interface import NewSession, SideFile
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.preview import is_preview
-from compactctl.spans import Route
 from compactctl.texts import text_in
 
 _STUB = b"<persisted-output>"
 _STUBBED = ("message", "replacements")
 """Where a stub may stand: in a result, or in the record of what a later request puts in a result's place."""
 
-_OWN = ("uuid",)
 _OF_A_SESSION = (("sessionId",), ("requestSessionId",))
 """The session that a line is in now, and the one in which its request was made, which stays."""
 
+_CANONICAL = re.compile(UUID.pattern)
+
 _STORES = ("file-history", "tasks")
 """Folders of the client, beside that of all projects, in which it keeps something by session id."""
+
+
+class _Own(Struct, gc=False):
+    uuid: Raw = Raw()
+
+
+_OWN = msgspec.json.Decoder(_Own)
 
 
 def new_session(document: Document, transcript: Transcript, name: str, seed: str) -> NewSession | None:
@@ -50,13 +61,14 @@ def new_session(document: Document, transcript: Transcript, name: str, seed: str
         return None
     stem = PurePath(name).name.split(".")[0]
     old = stem if UUID.fullmatch(stem) else transcript.session_id or stem
-    new = derived_id(seed, old)
-    links = _Links(seed, old, new)
-    for record in document.records(FIELDS):
-        if record.value is not None:
-            links.note(record.index, record.value)
-    edits = [*links.edits(), *_stub_edits(document, links.stubbed, _Mover(old, new))]
-    return NewSession(new, f"{new}.jsonl", tuple(edits), tuple(_side_files(old, new)), links.ids)
+    ids = _Ids(seed, old, derived_id(seed, old))
+    for record in document.records(_OWN):
+        if record.value is not None and len(record.value.uuid):
+            ids.note(record.value.uuid)
+    new = ids[old]
+    return NewSession(
+        new, f"{new}.jsonl", _Renaming(document, ids, _Mover(old, new)), tuple(_side_files(old, new)), ids
+    )
 
 
 def _side_files(old: str, new: str) -> Iterator[SideFile]:
@@ -68,47 +80,69 @@ def _side_files(old: str, new: str) -> Iterator[SideFile]:
         yield SideFile(f"../../{store}/{old}", f"../../{store}/{new}")
 
 
-class _Links:
-    """What one walk finds out: new ids of lines, the edits that put them where a line is pointed at, possible stubs."""
+class _Ids(Mapping[str, str]):
+    """New ids by old ones, of the session and of every line. They are derived when they are asked for: what is held of
+    a line is a number."""
 
     def __init__(self, seed: str, old: str, new: str) -> None:
-        self.ids = {old: new}
-        """New ids by old ones, of the session and of every line."""
-        self.stubbed: list[int] = []
-        """Records that may hold the stub of a saved output."""
         self._seed = seed
-        self._session = write_json(new)
-        self._edits: list[Edit] = []
-        self._jsons: dict[str, bytes] = {}
-        """The new ids as JSON, once for all that point at a line, by the old id."""
-        self._open: list[tuple[int, Route, str]] = []
-        """Where an id stands that was no line's until then."""
+        self._old, self._new = old, new
+        self._known: set[int | str] = set()
 
-    def note(self, record: int, fields: Fields) -> None:
-        for route, id in pointers(fields):
-            if route == _OWN:
-                self.ids.setdefault(id, derived_id(self._seed, id))
-            if id in self.ids and route not in _OF_A_SESSION:
-                self._point(record, route, id)
-            elif route not in _OF_A_SESSION:
-                self._open.append((record, route, id))
-        if "sessionId" in fields:
-            self._edits.append(Replace(Place(record, ("sessionId",)), self._session))
-        if any(_STUB in bytes(fields[name]) for name in _STUBBED if name in fields):
-            self.stubbed.append(record)
+    def note(self, raw: Raw) -> None:
+        """Take the id of a line in, where it is one."""
+        if is_id(raw) and (id := id_in(raw)) != self._old:
+            self._known.add(_packed(id))
 
-    def _point(self, record: int, route: Route, id: str) -> None:
-        json = self._jsons.get(id)
-        if json is None:
-            json = self._jsons[id] = write_json(self.ids[id])
-        self._edits.append(Replace(Place(record, route), json))
+    def __getitem__(self, id: str) -> str:
+        if id == self._old:
+            return self._new
+        if _packed(id) not in self._known:
+            raise KeyError(id)
+        return derived_id(self._seed, id)
 
-    def edits(self) -> list[Edit]:
-        """Return the edits that give every line the session id, and what points at a line its new uuid."""
-        for record, route, id in self._open:
-            if id in self.ids:
-                self._point(record, route, id)
-        return self._edits
+    def __contains__(self, id: object) -> bool:
+        return id == self._old or (isinstance(id, str) and _packed(id) in self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        yield self._old
+        yield from map(_unpacked, self._known)
+
+    def __len__(self) -> int:
+        return 1 + len(self._known)
+
+
+def _packed(id: str) -> int | str:
+    """Return an id in half of the room, where it is written as clients write it."""
+    return int(id.replace("-", ""), 16) if _CANONICAL.fullmatch(id) else id
+
+
+def _unpacked(packed: int | str) -> str:
+    return str(uuid.UUID(int=packed)) if isinstance(packed, int) else packed
+
+
+class _Renaming:
+    """The edits that give every line the session id, and what points at a line its new uuid, record by record."""
+
+    def __init__(self, document: Document, ids: _Ids, mover: "_Mover") -> None:
+        self._document = document
+        self._ids = ids
+        self._mover = mover
+
+    def __iter__(self) -> Iterator[Replace]:
+        session = write_json(self._mover.new)
+        for record in range(len(self._document)):
+            fields = self._document.decoded(record, FIELDS)
+            if fields is None:
+                continue
+            place = Place(record)
+            for route, id in pointers(fields):
+                if route not in _OF_A_SESSION and id in self._ids:
+                    yield Replace(place.at(*route), write_json(self._ids[id]))
+            if "sessionId" in fields:
+                yield Replace(place.at("sessionId"), session)
+            if any(_STUB in bytes(fields[name]) for name in _STUBBED if name in fields):
+                yield from _stub_edits(self._document, record, self._mover)
 
 
 # stubs -------------------------------------------------------------------------------------------
@@ -119,24 +153,23 @@ class _Mover:
 
     def __init__(self, old: str, new: str) -> None:
         self._path = re.compile(rf"(?<=[/\\]){re.escape(old)}(?=[/\\]tool-results[/\\][^/\\]+$)")
-        self._new = new
+        self.new = new
 
     def moved(self, text: str) -> str:
         """Return the stub with its path moved. The path ends the second line; all else is text."""
         lines = text.split("\n", 2)
         if len(lines) < 3 or not is_preview(text):
             return text
-        lines[1] = self._path.sub(self._new, lines[1])
+        lines[1] = self._path.sub(self.new, lines[1])
         return "\n".join(lines)
 
 
-def _stub_edits(document: Document, records: list[int], mover: _Mover) -> Iterator[Edit]:
-    for record in records:
-        for place in _stub_places(document.value(Place(record)), Place(record)):
-            text = text_in(document.value(place))
-            moved = mover.moved(text)
-            if moved != text:
-                yield replace_text(document, place, moved)
+def _stub_edits(document: Document, record: int, mover: _Mover) -> Iterator[Replace]:
+    for place in _stub_places(document.value(Place(record)), Place(record)):
+        text = text_in(document.value(place))
+        moved = mover.moved(text)
+        if moved != text:
+            yield replace_text(document, place, moved)
 
 
 def _stub_places(value: Any, place: Place) -> Iterator[Place]:

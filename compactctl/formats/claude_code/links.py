@@ -44,13 +44,23 @@ def is_string(raw: Raw) -> bool:
     return bytes(memoryview(raw)[:1]) == b'"'
 
 
+def is_id(raw: Raw) -> bool:
+    """Return whether a raw value is a string as long as an id."""
+    return len(raw) == _UUID_BYTES and is_string(raw)
+
+
+def id_in(raw: Raw) -> str:
+    """Return the id that such a string holds."""
+    return bytes(raw)[1:-1].decode("utf-8", "replace")
+
+
 def pointers(fields: Fields) -> Iterator[tuple[Route, str]]:
     """Yield the ids that a record holds outside of content, its own among them, each with its route."""
     for name, raw in fields.items():
         if name in CONTENT:
             continue
-        if len(raw) == _UUID_BYTES and is_string(raw):
-            yield _USUAL.get(name) or (name,), bytes(raw)[1:-1].decode("utf-8", "replace")
+        if is_id(raw):
+            yield _USUAL.get(name) or (name,), id_in(raw)
         elif len(raw) > _UUID_BYTES and not is_string(raw) and _ANY_UUID.search(raw):
             yield from _within(name, raw)
 

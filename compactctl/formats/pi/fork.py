@@ -55,7 +55,8 @@ def new_session(document: Document, transcript: Transcript, name: str, seed: str
     edits = [Replace(Place(record_index), _renamed(document.raw(record_index), header, new, source))]
     edits += [Replace(Place(child, ("parentId",)), write_json(new)) for child in children]
     stamp = file_stamp(PurePath(name).name, header.timestamp)
-    return NewSession(new, f"{stamp}_{new}.jsonl", tuple(edits), (), {old: new})
+    in_order = tuple(sorted(edits, key=lambda edit: edit.place.record))
+    return NewSession(new, f"{stamp}_{new}.jsonl", in_order, (), {old: new})
 
 
 def _renamed(raw: bytes, header: _Entry, new: str, source: str | None) -> bytes:
