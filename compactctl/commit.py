@@ -86,6 +86,8 @@ def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Cand
     session_file.write(document.edited(every))
     kept = _write_kept(on_disk, job, planned, every, session_file)
     job.forget_edits()
+    if not job.is_cut:
+        document.forget()
     return before, session_file, kept
 
 

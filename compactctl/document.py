@@ -329,6 +329,11 @@ class Document:
         """Return a record's bytes as they stand in the file."""
         return self._read(self._starts[record], self._ends[record])
 
+    def forget(self) -> None:
+        """Give the index up: nothing but the size and the count of lines may be asked for from now on."""
+        self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
+        self._seen, self._found = None, {}
+
     def decoded(self, record: int, decoder: Decodes[T]) -> T | None:
         """Return a record's value as `records` gives it, once they were walked."""
         raw = self.raw(record)

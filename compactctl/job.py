@@ -145,11 +145,12 @@ class Job(Struct):
         return self.is_in_place and self.options.backup != "none"
 
     def forget_contexts(self) -> None:
-        """Give up the messages of all sessions of the file: of a huge one there is no room for those of its result
-        besides."""
+        """Give up the messages of all sessions of the file, and what stays of their results: of a huge one there is no
+        room for those of its result besides."""
         self.session.read = self.session.read.without_contexts()
         for item, transcript in zip(self.planned, self.session.read.transcripts, strict=True):
             item.sized = msgspec.structs.replace(item.sized, transcript=transcript, paired=Pairs([], []))
+            item.plan = msgspec.structs.replace(item.plan, keeps=())
 
     def forget_edits(self) -> None:
         """Give up what the edits of a new session are made from."""

@@ -76,7 +76,8 @@ class ToolResult(Struct, frozen=True, gc=False):
 
     `place` leads to the value that holds the text: a JSON string, or a list of blocks of which those of
     `type` text (`input_text`, `output_text`) are the text, joined by one newline each. `size_bytes` is that
-    text's. `media` are images among the blocks; `copies` are places the model never sees.
+    text's. `media` are images among the blocks; `copies` are places the model never sees,
+    where the format does not look for them only when the result is spilled.
     """
 
     place: Place

@@ -191,7 +191,8 @@ class _Maker:
         kept = next((decided.kept for decided in decisions if not decided.replaced), None)
         if kept is None:
             return False
-        self._reasons[item.result.place] = kept
+        if kept != KEPT_UNDER_LIMITS:
+            self._reasons[item.result.place] = kept
         self._bound.add(item.result.place)
         return True
 

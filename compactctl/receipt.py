@@ -27,7 +27,7 @@ class FileNote(Struct, frozen=True):
     lines: int | None = None
 
 
-class Decision(Struct, frozen=True):
+class Decision(Struct, frozen=True, gc=False):
     """One result of the context and its fate: kept, or replaced by a preview, and why."""
 
     exchange: str
@@ -170,14 +170,16 @@ def decisions(plan: Plan) -> tuple[Decision, ...]:
     return tuple(sorted(made, key=lambda decision: decision.line))
 
 
-def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1) -> dict[DecisionKey, list[Decided]]:
+def ledger(
+    receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
+) -> dict[DecisionKey, tuple[Decided, ...]]:
     """Return what earlier runs decided about this session: every replace, and keeps under the same limits.
 
     After a cut exchanges without a key have other numbers, so no keep of such a run binds: the limits say the same.
     """
-    found: dict[DecisionKey, list[Decided]] = {}
+    found: dict[DecisionKey, tuple[Decided, ...]] = {}
     for receipt in receipts:
-        binding = _binding_keeps(receipt.settings.layer1, limits)
+        binding = {reason: (Decided(False, kept=reason),) for reason in _binding_keeps(receipt.settings.layer1, limits)}
         for session in receipt.sessions:
             ids = (session.session_id, receipt.new_session_id or session.session_id)
             if transcript.session_id not in ids or session.index != transcript.index:
@@ -186,9 +188,10 @@ def ledger(receipts: tuple[Receipt, ...], transcript: Transcript, limits: Layer1
                 key = decision.exchange, decision.call_id
                 if decision.fate == "spilled":
                     digests = decision.sha256 or "", decision.preview_sha256 or ""
-                    found.setdefault(key, []).append(Decided(True, *digests, _spill_reason(decision)))
+                    found[key] = (*found.get(key, ()), Decided(True, *digests, _spill_reason(decision)))
                 elif session.layer2 is None and decision.reason in binding:
-                    found.setdefault(key, []).append(Decided(False, kept=decision.reason))
+                    kept, earlier = binding[decision.reason], found.get(key)
+                    found[key] = (*earlier, *kept) if earlier else kept
     return found
 
 

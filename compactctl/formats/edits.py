@@ -1,11 +1,12 @@
 """The edits that every format makes alike: a result gives way to its preview, its copies are slimmed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.interface import Spilled
 from compactctl.json_text import read_json, write_json
+from compactctl.model import Copy, ToolResult
 from compactctl.spans import elements, members, span
 from compactctl.texts import is_text
 
@@ -19,12 +20,16 @@ _NOTE = re.compile(rb'"\[\d+ bytes, saved by compactctl to ')
 """How a note begins that stands for what was saved: it is never shortened again."""
 
 
-def spill_edits(document: Document, spilled: Iterable[Spilled]) -> list[Edit]:
-    """Return the edits that put previews where results stand, and slim the copies of those results."""
+def spill_edits(
+    document: Document,
+    spilled: Iterable[Spilled],
+    copies: Callable[[ToolResult], Iterable[Copy]] = lambda result: result.copies,
+) -> list[Edit]:
+    """Return the edits that put previews where results stand, and slim the `copies` of those results."""
     edits: list[Edit] = []
     for item in spilled:
         edits.append(replace_text(document, item.result.place, item.preview))
-        edits += _slim_copies(document, item)
+        edits += _slim_copies(document, copies(item.result), item.note)
     return edits
 
 
@@ -59,16 +64,16 @@ def saved_note(size_bytes: int, path: str) -> str:
     return f"[{size_bytes} bytes, saved by compactctl to {path}]"
 
 
-def _slim_copies(document: Document, spilled: Spilled) -> list[Edit]:
-    """Return the edits that shorten the copies of a spilled result.
+def _slim_copies(document: Document, copies: Iterable[Copy], note: str) -> list[Edit]:
+    """Return the edits that shorten the copies of a spilled result; `note` says where it is.
 
     Every key stays and every value keeps its type, since the agent's own display reads them: long strings give
     way to the note, long lists keep their first element.
     """
     edits: list[Edit] = []
-    for copy in spilled.result.copies:
+    for copy in copies:
         raw = document.raw_value(copy.place)
-        shorter = slim(raw, write_json(spilled.note))
+        shorter = slim(raw, write_json(note))
         if len(shorter) < len(raw):
             edits.append(Replace(copy.place, shorter))
     return edits

@@ -6,6 +6,7 @@ import pytest
 
 from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
+from compactctl.formats.claude_code.lines import copies
 from compactctl.formats.interface import Spilled
 from compactctl.model import Compaction, Copy, Reasoning, SeenResult, SideRun, Usage
 from compactctl.settings import Settings
@@ -362,8 +363,10 @@ def test_a_copy_belongs_to_the_only_result_of_its_line():
     s = conversation()
     s.assistant(call("toolu_2"), call("toolu_3"))
     s.results(result("toolu_2"), result("toolu_3"), copy={"stdout": "ok"})
-    copies = [m.result.copies for m in read(s).messages if m.result]
-    assert copies == [(Copy(Place(2, ("toolUseResult",)), len('{"stdout":"seen"}')),), (), ()]
+    document = s.document()
+    [transcript] = FORMAT.read(document)
+    found = [copies(document, m.result.place.record) for m in transcript.messages if m.result]
+    assert found == [(Copy(Place(2, ("toolUseResult",)), len('{"stdout":"seen"}')),), (), ()]
 
 
 # calls and results -------------------------------------------------------------------------------

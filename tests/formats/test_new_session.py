@@ -36,7 +36,7 @@ def renewed(format_, raw, name="s.jsonl", seed=SEED):
 
 def told(new):
     """Return all that a new session says, as values that can be compared."""
-    return new.session_id, new.name, list(new.edits), new.side_files, dict(new.renamed)
+    return new and (new.session_id, new.name, list(new.edits), new.side_files, dict(new.renamed))
 
 
 def strings(value):

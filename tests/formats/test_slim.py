@@ -12,6 +12,7 @@ from compactctl import formats
 from compactctl.document import Document, Drop, Place, Replace
 from compactctl.formats.claude_code import FORMAT as CLAUDE
 from compactctl.formats.codex import FORMAT as CODEX
+from compactctl.formats.interface import Spilled
 from compactctl.formats.pi import FORMAT as PI
 from tests.builders import claude, codex, pi
 from tests.builders.claude import DROP, Session, call, result, text
@@ -132,7 +133,9 @@ def a_pi_session(tool="bash"):
 def test_slimming_edits_the_places_that_spilling_takes_for_copies(format_, raw):
     document = reading.opened(raw)
     [transcript] = format_.read(document)
-    copies = [copy.place for message in transcript.messages if message.result for copy in message.result.copies]
+    spilled = [Spilled(message.result, "p", "n") for message in transcript.messages if message.result]
+    results = [item.result.place for item in spilled]
+    copies = [edit.place for edit in format_.spill_edits(document, spilled) if edit.place not in results]
     assert [edit.place for edit in format_.slim_edits(document, LIMIT_BYTES, PATH)] == copies != []
 
 

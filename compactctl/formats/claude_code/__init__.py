@@ -44,7 +44,7 @@ from compactctl.findings import Finding, sort
 from compactctl.formats.claude_code.compact import compaction
 from compactctl.formats.claude_code.context import Drafts, drafted
 from compactctl.formats.claude_code.fork import new_session
-from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node
+from compactctl.formats.claude_code.lines import BOOKKEEPING, SYNTHETIC_MODEL, Lines, Node, copies
 from compactctl.formats.claude_code.mend import CHAIN, mend_links, unknown_results
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
@@ -104,7 +104,7 @@ class ClaudeCode:
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return the edits that put previews where results stand, and slim the display's copies."""
-        return spill_edits(document, spilled)
+        return spill_edits(document, spilled, lambda result: copies(document, result.place.record))
 
     def usage_edits(self, document: Document, transcript: Transcript, tokens_after: int) -> list[Edit]:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
@@ -171,6 +171,8 @@ def _transcript(lines: Lines) -> Transcript:
     is_side = newest is not None and newest.is_side and all(node.is_side for node in lines.nodes if node.is_talk)
     agent = newest.marks.agent if newest is not None and is_side else ""
     path = effective(lines, is_side, agent)
+    side_runs = _side_runs(lines, is_side, agent)
+    lines.forget_targets()
     drafts = drafted(path)
     requests = lines.side_requests if is_side else lines.requests
     model = _model(path.nodes) or _model(lines.nodes)
@@ -189,12 +191,12 @@ def _transcript(lines: Lines) -> Transcript:
         requests=tuple(requests.values()),
         compactions=tuple(map(_compaction, lines.compactions)),
         results=_seen_results(lines, path, drafts, is_side),
-        side_runs=_side_runs(lines, is_side, agent),
+        side_runs=side_runs,
         bytes_by_kind=lines.bytes,
         findings=(*path.findings, *_blank_summary(path)),
     )
     del newest, path
-    lines.forget_tree()
+    lines.forget_nodes()
     return _with_messages(found, drafts.messages(requests, lines.blind), lines)
 
 

@@ -1,7 +1,6 @@
 """From the lines of a path to the messages that the model would be sent."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -10,8 +9,6 @@ from compactctl.formats.claude_code.lines import Node
 from compactctl.formats.claude_code.tree import Path
 from compactctl.model import Message, Part, Reasoning, Text, ToolCall, ToolResult, Usage
 
-T = TypeVar("T")
-
 CLEARED = "[Old tool result content cleared]"
 """What stands in a request in place of a result that a microcompaction cleared."""
 
@@ -19,13 +16,23 @@ CLEARED = "[Old tool result content cleared]"
 class _Draft(Struct, gc=False):
     """A message in the making: what one node says, or an answer that grows while its lines come in."""
 
-    role: str
-    key: str
+    is_answer: bool
     node: Node
     """The first that it was read from."""
-    parts: Sequence[Part]
+    parts: tuple[Part, ...]
+    """What that one says of it."""
     others: list[Node] | None = None
     """The further nodes of an answer that has several."""
+
+    @property
+    def key(self) -> str:
+        return _key(self.node) if self.is_answer else self.node.uuid
+
+    def said(self) -> tuple[Part, ...]:
+        """Return all its parts."""
+        if self.others is None:
+            return self.parts
+        return (*self.parts, *(part for node in self.others for part in _said(node)))
 
 
 class Drafts(Struct):
@@ -65,7 +72,7 @@ def _anchor_floor(drafts: Sequence[_Draft], order: int) -> int:
     """Return the index behind the newest draft that is a summary or stood in the file before this order."""
     for index in range(len(drafts) - 1, -1, -1):
         node = drafts[index].node
-        if node.order < order or (node.marks.is_summary and drafts[index].role == "user"):
+        if node.order < order or (node.marks.is_summary and not drafts[index].is_answer):
             return index + 1
     return 0
 
@@ -89,24 +96,21 @@ class _Maker:
     def _assistant(self, node: Node) -> None:
         if node.marks.is_local_error:
             return
-        said = node.parts
-        results = tuple(part for part in said if isinstance(part, ToolResult))
-        if results:
-            said = tuple(part for part in said if not isinstance(part, ToolResult))
-        key = node.key or node.uuid
+        key = _key(node)
         draft = self._answers.get(key)
         if draft is None:
-            self._answers[key] = draft = _Draft("assistant", key, node, said)
+            self._answers[key] = draft = _Draft(True, node, _said(node))
             self.drafts.append(draft)
+        elif draft.others is None:
+            draft.others = [node]
         else:
-            draft.parts = _extended(draft.parts, said)
-            draft.others = _extended(draft.others or (), (node,))
-        self._user(node, results)
+            draft.others.append(node)
+        self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
 
     def _user(self, node: Node, parts: tuple[Part, ...]) -> None:
         """Add what a user line says: each result by itself, and what stands between them."""
         if len(parts) == 1:
-            self.drafts.append(_Draft("user", node.uuid, node, parts))
+            self.drafts.append(_Draft(False, node, parts))
             return
         start = 0
         for index, part in enumerate(parts):
@@ -118,7 +122,7 @@ class _Maker:
 
     def _append(self, node: Node, parts: tuple[Part, ...]) -> None:
         if parts:
-            self.drafts.append(_Draft("user", node.uuid, node, parts))
+            self.drafts.append(_Draft(False, node, parts))
 
     def _clear(self, node: Node) -> None:
         """Take out what a microcompaction says it cleared. The file keeps it whole; the request does not."""
@@ -156,11 +160,18 @@ def _is_placeholder(usage: Usage, parts: Iterable[Part]) -> bool:
     return said > PLACEHOLDER_BYTES_PER_TOKEN * usage.output_tokens
 
 
-def _extended(found: Sequence[T], more: Iterable[T]) -> list[T]:
-    """Return a list with more at its end: the same one if it is a list already."""
-    grown: list[T] = found if isinstance(found, list) else list(found)
-    grown.extend(more)
-    return grown
+def _key(node: Node) -> str:
+    return node.key or node.uuid
+
+
+def _said(node: Node) -> tuple[Part, ...]:
+    """Return what an answer's line says; results on it are messages of their own."""
+    parts = node.parts
+    return tuple(part for part in parts if not isinstance(part, ToolResult)) if _has_results(parts) else parts
+
+
+def _has_results(parts: tuple[Part, ...]) -> bool:
+    return any(isinstance(part, ToolResult) for part in parts)
 
 
 def _strings(value: object) -> set[str]:
@@ -169,23 +180,22 @@ def _strings(value: object) -> set[str]:
 
 def _is_sent(draft: _Draft) -> bool:
     """Return whether a draft says anything. An answer of thinking alone is not sent (seen with 2.1.332)."""
-    if draft.role == "user":
+    if not draft.is_answer:
         return bool(draft.parts)
-    return any(not isinstance(part, Reasoning) for part in draft.parts)
+    return any(not isinstance(part, Reasoning) for part in draft.said())
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
-    node, key = draft.node, draft.key
-    is_answer = draft.role == "assistant"
+    node, key, is_answer, said = draft.node, draft.key, draft.is_answer, draft.said()
     records: tuple[int, ...] = (node.record,)
     if draft.others:
         records = tuple(sorted({node.record, *(other.record for other in draft.others)}))
     usage = anchors.get(key) if is_answer else None
-    if usage is not None and 0 < usage.output_tokens <= PLACEHOLDER_TOKENS and _is_placeholder(usage, draft.parts):
+    if usage is not None and 0 < usage.output_tokens <= PLACEHOLDER_TOKENS and _is_placeholder(usage, said):
         usage = msgspec.structs.replace(usage, is_output_known=False)
     return Message(
-        draft.role,
-        tuple(draft.parts),
+        "assistant" if is_answer else "user",
+        said,
         records,
         node.line,
         "" if key.startswith("#") else key,

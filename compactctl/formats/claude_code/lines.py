@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from compactctl.document import Document, Place, Record
@@ -163,15 +163,20 @@ class Lines:
         self._last_marks = PLAIN
         for record in document.records(LINE):
             self._read(record)
+        self._names, self._last_talk = {}, None
         self.names_parents = any(isinstance(node.parent, str) for node in self.nodes if node.is_talk)
         """Whether any line of talk names its parent."""
         self._record_count = len(document)
         sized = sum(size for kind, size in self.bytes.items() if kind != "other")
         self.bytes["other"] = max(0, document.size_bytes - sized)
 
-    def forget_tree(self) -> None:
-        """Give up the nodes and what uuids lead to."""
-        self.nodes, self.compactions, self.targets = [], [], {}
+    def forget_targets(self) -> None:
+        """Give up what uuids lead to. Of a session of gigabytes there is room for one thing after another only."""
+        self.targets = {}
+
+    def forget_nodes(self) -> None:
+        """Give up the nodes."""
+        self.nodes, self.compactions = [], []
 
     def flags(self, nodes: Iterable[Node]) -> bytearray:
         """Return by order which nodes are among these: in a byte for each record, where a set would take sixty."""
@@ -224,11 +229,8 @@ class Lines:
         elif message.is_plain:
             route = _MESSAGE
         parts = read_content(message.content, Place(record.index, route), self._names)
-        results = self._tally(parts)
-        if len(line.toolUseResult):
-            self.bytes["copies"] += len(line.toolUseResult)
-            if results == 1:
-                parts = _with_copy(parts, line.toolUseResult, record.index)
+        self._tally(parts)
+        self.bytes["copies"] += len(line.toolUseResult)
         if line.type == "assistant":
             node = self._answer(record, line, message, tuple(parts))
         else:
@@ -378,13 +380,11 @@ class Lines:
             self.targets[uuid] = self._last_talk if parent is UNSET else None
         self._last_uuid = uuid
 
-    def _tally(self, parts: Iterable[Part]) -> int:
-        """Add up the bytes of a line's parts, learn the names of the tools that it calls, and count its results."""
+    def _tally(self, parts: Iterable[Part]) -> None:
+        """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""
         tally = self.bytes
-        results = 0
         for part in parts:
             if isinstance(part, ToolResult):
-                results += 1
                 tally["results"] += part.size_bytes
                 for media in part.media:
                     tally["media"] += media.size_bytes
@@ -397,10 +397,15 @@ class Lines:
                 tally["reasoning"] += part.size_bytes + part.sealed_bytes
             elif isinstance(part, Media):
                 tally["media"] += part.size_bytes
-        return results
 
 
-def _with_copy(parts: list[Part], raw: Raw, index: int) -> list[Part]:
-    """Return the parts with the display's copy given to the only result among them."""
-    copies = (Copy(Place(index, ("toolUseResult",)), len(raw)),)
-    return [replace(part, copies=copies) if isinstance(part, ToolResult) else part for part in parts]
+def copies(document: Document, record: int) -> tuple[Copy, ...]:
+    """Return the display's copy of a result on a record: of the only one there.
+
+    It is looked for when it is asked for, since every result has one and few are spilled.
+    """
+    line = document.decoded(record, LINE)
+    if line is None or not len(line.toolUseResult) or not line.message:
+        return ()
+    results = [part for part in read_content(line.message.content, Place(record)) if isinstance(part, ToolResult)]
+    return (Copy(Place(record, ("toolUseResult",)), len(line.toolUseResult)),) if len(results) == 1 else ()
