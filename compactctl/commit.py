@@ -428,35 +428,33 @@ def _require_unchanged(job: Job) -> None:
 
 def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept: Kept) -> bool:
     """Put the files in place, the receipt last; return False where the very same files are there already."""
-    encoded = receipt.encode(noted)
-    if _is_in_place(job, session_file, kept, encoded):
+    if _is_in_place(job, session_file, kept, noted):
         return False
     for file in kept.files:
         file.commit()
     if kept.number is not None:
-        _keep_receipts(job, kept.number, encoded)
+        _keep_receipts(job, kept.number, noted)
     for side_file in job.new.side_files if job.new else ():
         _write_side_file(job, side_file)
     session_file.commit()
-    store.write_whole(job.paths.report, [encoded])
+    store.write_whole(job.paths.report, receipt.chunks(noted))
     return True
 
 
-def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, encoded: bytes) -> bool:
+def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, noted: Receipt) -> bool:
     files = [session_file, *kept.files]
-    return store.read_beside(job.paths.report) == encoded and all(
-        store.file_sha256(file.path) == file.sha256 for file in files
-    )
+    digests = {job.paths.report: verify.digest(receipt.chunks(noted)), **{file.path: file.sha256 for file in files}}
+    return all(store.file_sha256(path) == digest for path, digest in digests.items())
 
 
-def _keep_receipts(job: Job, number: int, encoded: bytes) -> None:
+def _keep_receipts(job: Job, number: int, noted: Receipt) -> None:
     """Write a compaction's receipt under its number, and first the one beside it that the new one will replace."""
     earlier = generations.receipt_at(job.paths.report)
     if earlier is not None and earlier.generation is None:
         kept = store.read_beside(job.paths.report) or b""
         store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), [kept])
         number += 1
-    store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), [encoded])
+    store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), receipt.chunks(noted))
 
 
 def _write_side_file(job: Job, side_file: SideFile) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compactctl import store
 from compactctl.errors import NoReceipt
-from compactctl.receipt import Receipt, decode, encode
+from compactctl.receipt import Receipt, chunks, decode
 
 _NUMBERED = re.compile(r"[a-z]+\.(\d+)\.[a-z.]+")
 REPORT_ENDING = ".json"
@@ -79,7 +79,7 @@ def _numbers(folder: Path, start: str = "") -> set[int]:
 def mend(paths: store.Paths, receipt: Receipt | None) -> None:
     """Write a compaction's receipt beside its session where the run that made it was killed before it could."""
     if receipt is not None and receipt.generation is not None and receipt_at(paths.report) != receipt:
-        store.write_whole(paths.report, [encode(receipt)])
+        store.write_whole(paths.report, chunks(receipt))
 
 
 def set_aside(paths: store.Paths, receipt: Receipt) -> None:

@@ -32,7 +32,7 @@ class Spill(Struct, frozen=True):
         return sha256(self.preview.encode()).hexdigest()
 
 
-class Keep(Struct, frozen=True):
+class Keep(Struct, frozen=True, gc=False):
     """One result that stays, with the reason in words (`under the limits`, `already spilled`, …)."""
 
     result: ToolResult

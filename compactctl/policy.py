@@ -154,7 +154,8 @@ class _Maker:
     ) -> None:
         self.spills: dict[Place, Spill] = {}
         self._reasons: dict[Place, str] = {}
-        self._bound: set[Place] = set()
+        self._unbound: set[Place] = set()
+        """Results that an earlier run replaced, so that no keep is about them."""
         self._previews: set[Place] = set()
         self._settings = settings
         self._ledger = ledger
@@ -186,6 +187,7 @@ class _Maker:
                 self._set_aside(item.result, "already spilled")
                 return True
             if digest == decided.sha256:
+                self._unbound.add(item.result.place)
                 self._try(item, line, decided.reason, 0)
                 return True
         kept = next((decided.kept for decided in decisions if not decided.replaced), None)
@@ -193,8 +195,12 @@ class _Maker:
             return False
         if kept != KEPT_UNDER_LIMITS:
             self._reasons[item.result.place] = kept
-        self._bound.add(item.result.place)
         return True
+
+    def _is_bound(self, item: Paired) -> bool:
+        """Return whether an earlier run decided to keep a result."""
+        decisions = self._ledger.get(_key(item), ())
+        return item.result.place not in self._unbound and any(not decided.replaced for decided in decisions)
 
     def _set_aside(self, result: ToolResult, reason: str) -> None:
         self._reasons[result.place] = reason
@@ -210,7 +216,7 @@ class _Maker:
         for item in sorted(open_items, key=lambda item: -item.result.size_bytes):
             if total <= self._settings.round_limit_bytes:
                 return
-            if item.result.place in self._bound:
+            if self._is_bound(item):
                 continue
             if self._try(item, messages[item.message_index].line, "round", total):
                 total -= item.result.size_bytes

@@ -4,6 +4,8 @@ A receipt names files by name only, so that a session and what lies beside it ca
 a schema number; every released one stays readable.
 """
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 from msgspec import Struct
 
@@ -120,9 +122,33 @@ class Receipt(Struct, frozen=True):
     """Which compaction in place this is, from 1."""
 
 
-def encode(receipt: Receipt) -> bytes:
-    """Return a receipt as the bytes of its file."""
-    return msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n"
+def chunks(receipt: Receipt) -> Iterator[bytes]:
+    """Yield a receipt as its file has it, in pieces: a huge session has hundreds of thousands of decisions."""
+    bare = tuple(msgspec.structs.replace(session, decisions=()) for session in receipt.sessions)
+    around = _indented(msgspec.structs.replace(receipt, sessions=bare)).split(_NO_DECISIONS)
+    for piece, session in zip(around, receipt.sessions, strict=False):
+        yield piece
+        yield from _decisions(session.decisions) if session.decisions else [_NO_DECISIONS]
+    yield around[-1] + b"\n"
+
+
+def _decisions(decisions: Sequence[Decision]) -> Iterator[bytes]:
+    lead = b'"decisions": ['
+    for start in range(0, len(decisions), _DECISIONS_AT_ONCE):
+        some = decisions[start : start + _DECISIONS_AT_ONCE]
+        yield lead + b",".join(_DECISION_LEAD + _indented(each).replace(b"\n", _DECISION_LEAD) for each in some)
+        lead = b","
+    yield _DECISIONS_END
+
+
+_DECISIONS_AT_ONCE = 256
+_NO_DECISIONS = b'"decisions": []'
+_DECISION_LEAD = b"\n        "
+_DECISIONS_END = b"\n      ]"
+
+
+def _indented(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
 def decode(raw: bytes, name: str) -> Receipt:
