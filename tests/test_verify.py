@@ -1,0 +1,80 @@
+"""What is noted of a context before its messages are given up tells every change of it afterwards."""
+
+import pytest
+from msgspec.structs import replace
+
+from compactctl.document import Place
+from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from compactctl.plan import Plan, Spill
+from compactctl.verify import Context
+
+AT = Place(0)
+SAID = Message("assistant", (Reasoning(AT, 5, 7), Text(AT, 9), ToolCall(AT, "c1", "Bash", 20)), (0,), 1, key="m1")
+SPILLED = Message("user", (ToolResult(Place(1), "c1", 90_000, "Bash"),), (1,), 2, key="u1")
+KEPT = Message("user", (ToolResult(Place(2), "c2", 10, "Bash", media=(Media(AT, 8),)),), (2,), 3, key="u2")
+SHOWN = Message("user", (Media(AT, 40, "image", 3, 4), Opaque(AT, "attachment", 6)), (3,), 4, key="u3")
+PLAN = Plan((Spill(SPILLED.result, "m1", 2, "single", 0, "5eed", "c1.txt", "a preview"),))
+PREVIEWED = replace(SPILLED, parts=(ToolResult(Place(1), "c1", len("a preview"), "Bash", is_preview=True),))
+BEFORE = (SAID, SPILLED, KEPT, SHOWN)
+AFTER = (SAID, PREVIEWED, KEPT, SHOWN)
+
+
+def with_part(message, index, **changes):
+    parts = list(message.parts)
+    parts[index] = replace(parts[index], **changes)
+    return replace(message, parts=tuple(parts))
+
+
+def test_a_context_with_its_previews_and_nothing_else_is_what_was_planned():
+    assert Context.of(BEFORE, PLAN).changes_in(AFTER) == []
+    moved = tuple(replace(message, records=(9,), line=message.line + 5) for message in AFTER)
+    assert Context.of(BEFORE, PLAN).changes_in(moved) == []
+
+
+@pytest.mark.parametrize(
+    ("index", "changed"),
+    [
+        (0, replace(SAID, role="user")),
+        (0, replace(SAID, key="m2")),
+        (0, replace(SAID, parts=SAID.parts[1:])),
+        (0, replace(SAID, parts=(*SAID.parts[1:], SAID.parts[0]))),
+        (0, with_part(SAID, 0, size_bytes=6)),
+        (0, with_part(SAID, 0, sealed_bytes=8)),
+        (0, with_part(SAID, 1, size_bytes=10)),
+        (0, with_part(SAID, 2, call_id="c9")),
+        (0, with_part(SAID, 2, name="Read")),
+        (0, with_part(SAID, 2, arguments_bytes=21)),
+        (1, SPILLED),
+        (1, with_part(PREVIEWED, 0, call_id="c9")),
+        (1, with_part(PREVIEWED, 0, size_bytes=8)),
+        (1, with_part(PREVIEWED, 0, is_error=True)),
+        (1, with_part(PREVIEWED, 0, media=(Media(AT, 8),))),
+        (2, with_part(KEPT, 0, size_bytes=11)),
+        (2, with_part(KEPT, 0, is_error=True)),
+        (2, with_part(KEPT, 0, name="Read")),
+        (3, with_part(SHOWN, 0, size_bytes=41)),
+        (3, with_part(SHOWN, 0, kind="pdf")),
+        (3, with_part(SHOWN, 0, width=4)),
+        (3, with_part(SHOWN, 0, height=3)),
+        (3, with_part(SHOWN, 0, pages=1)),
+        (3, with_part(SHOWN, 1, kind="block")),
+        (3, with_part(SHOWN, 1, size_bytes=7)),
+    ],
+)
+def test_any_other_change_is_told_with_its_line(index, changed):
+    after = (*AFTER[:index], changed, *AFTER[index + 1 :])
+    said = f"message {index + 1} (line {BEFORE[index].line}) is not what it was"
+    assert Context.of(BEFORE, PLAN).changes_in(after) == [said]
+
+
+def test_a_message_that_is_gone_is_told():
+    assert Context.of(BEFORE, PLAN).changes_in(AFTER[1:]) == ["4 messages before, 3 after"]
+
+
+def test_under_new_ids_keys_may_differ_and_without_sizes_texts_may():
+    renamed = tuple(replace(message, key="new") for message in AFTER)
+    assert Context.of(BEFORE, PLAN, same_ids=False).changes_in(renamed) == []
+    redacted = (with_part(SAID, 1, size_bytes=1), *AFTER[1:])
+    assert Context.of(BEFORE, PLAN, same_sizes=False).changes_in(redacted) == []
+    other = (with_part(SAID, 2, call_id="c9"), *AFTER[1:])
+    assert Context.of(BEFORE, PLAN, same_sizes=False).changes_in(other) == ["message 1 (line 1) is not what it was"]
