@@ -398,11 +398,11 @@ class _Taker:
         self._on_outcome = on_outcome
 
     def done(self, item: Input, outcomes: list[Outcome] | None) -> None:
+        self._done += 1  # before its outcomes are printed: an interrupt there finds the file counted on both sides
         if outcomes is None:
             self._batch.not_sessions.append(item.path)
         else:
             self.take(outcomes)
-        self._done += 1
         self._progress(self._done, self._total, item.path)
 
     def take(self, outcomes: list[Outcome]) -> None:
