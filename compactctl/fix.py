@@ -123,7 +123,9 @@ def _require_sound(before: Session, linked: Session, after: Session, done: Seque
     """
     rules = {mend.rule for mend in done}
     left = {finding.rule for finding in after.read.findings} & LINKS
-    problems = verify.new_problems(linked.read.findings, after.read.findings)
+    new = left - rules - {finding.rule for finding in before.read.findings}
+    problems = [f"{rule} is new" for rule in sorted(new)]
+    problems += verify.new_problems(linked.read.findings, after.read.findings)
     if len(before.read.transcripts) != len(after.read.transcripts):
         problems.append(f"{len(before.read.transcripts)} sessions before, {len(after.read.transcripts)} after")
     for old, whole, new in zip(*(each.read.transcripts for each in (before, linked, after)), strict=False):

@@ -11,6 +11,7 @@ from compactctl.document import Drop, Insert, Place, Replace
 from compactctl.fix import MENDED
 from compactctl.formats.interface import Mend
 from compactctl.formats.mending import UNKNOWN_RESULT
+from compactctl.formats.pi import FORMAT as PI
 from compactctl.json_text import write_json
 from compactctl.options import Audit, Options
 from compactctl.session import opened
@@ -152,6 +153,18 @@ def test_an_entry_of_pi_whose_parent_is_gone_hangs_on_the_one_before(tmp_path):
     assert lines[4]["parentId"] == lines[3]["id"]
 
 
+def test_an_entry_of_pi_is_not_hung_on_one_that_hangs_on_it(tmp_path):
+    records = healthy("pi")
+    records[3]["parentId"] = records[4]["id"]  # it stands before its parent, of which the own parent is gone
+    records[4]["parentId"] = "gone"
+    edits, lines = mended(tmp_path, records)
+    assert (5, "dangling-parent") in edits
+    parents = {line["id"]: line.get("parentId") for line in lines[1:]}
+    for _ in lines:
+        parents = {entry: parents.get(parent) for entry, parent in parents.items()}
+    assert set(parents.values()) == {None}
+
+
 def test_what_linking_brings_back_is_mended_as_well(tmp_path):
     records = unlinked(healthy("pi"), LINES["pi"][RESULT])
     at("pi", records, "answer")  # the line moved up
@@ -288,6 +301,17 @@ def test_what_fails_its_checks_is_not_written(edits, why, tmp_path, monkeypatch)
     made, target = fixed(written(tmp_path, jsonl(ASKED_IN_VAIN)))
     assert (made.status, made.exit_code) == ("failed", 7)
     assert why in made.error.message
+    assert not target.exists()
+
+
+def test_a_circle_that_mending_would_close_is_not_written(tmp_path, monkeypatch):
+    records = healthy("pi")
+    records[4]["parentId"] = "gone"
+    circle = Replace(Place(4, ("parentId",)), write_json(records[4]["id"]))
+    monkeypatch.setattr(type(PI), "mend_links", lambda *_: [Mend(5, "dangling-parent", "", (circle,))])
+    made, target = fixed(written(tmp_path, jsonl(records)))
+    assert made.error.code == "verify_error"
+    assert "parent-cycle is new" in made.error.message
     assert not target.exists()
 
 

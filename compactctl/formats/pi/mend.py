@@ -56,13 +56,23 @@ def mend_links(document: Document) -> list[Mend]:
             rows.append(_Row(record.index, record.line, entry.id, parent))
     newest = {row.id: position for position, row in enumerate(rows)}
     mends = []
+    looks_ahead = False
     for position, row in enumerate(rows) if has_parents else ():
         if row.parent is None or row.parent == header or newest[row.id] != position:
             continue
         is_there = row.parent in newest
-        if is_there and not (newest[row.parent] >= position and _leads_back(rows, newest, row)):
+        if is_there and not (newest[row.parent] >= position and _leads_to(rows, newest, row.parent, row.id)):
+            looks_ahead = looks_ahead or newest[row.parent] >= position
             continue
-        above = next((each for each in reversed(rows[:position]) if newest[each.id] < position), None)
+        above = next(
+            (
+                rows[before]
+                for before in range(position - 1, -1, -1)
+                if newest[rows[before].id] < position
+                and not (looks_ahead and _leads_to(rows, newest, rows[before].id, row.id))
+            ),
+            None,
+        )
         rule = "parent-cycle" if is_there else "dangling-parent"
         row.parent = above.id if above else None
         what = f"links entry {row.id} to {above.id}, the entry before it" if above else f"makes entry {row.id} a root"
@@ -71,12 +81,12 @@ def mend_links(document: Document) -> list[Mend]:
     return mends
 
 
-def _leads_back(rows: list[_Row], newest: dict[str, int], row: _Row) -> bool:
-    """Return whether the parents of an entry lead back to it."""
+def _leads_to(rows: list[_Row], newest: dict[str, int], start: str, end: str) -> bool:
+    """Return whether the way up from one entry comes to another one."""
     seen: set[str] = set()
-    parent = row.parent
+    parent: str | None = start
     while parent is not None and parent in newest and parent not in seen:
-        if parent == row.id:
+        if parent == end:
             return True
         seen.add(parent)
         parent = rows[newest[parent]].parent
