@@ -70,8 +70,10 @@ ERROR_CHARACTERS = 240
 _LINE_NUMBER = re.compile(r"(\.[A-Za-z]{1,4})-\d+-.*$")
 """What a search puts behind a path, before the line it shows."""
 
-_NO_PATH = re.compile(r"[\d./:+-]+|[A-Za-z]+/[A-Za-z]+|/[\w-]{1,20}|[A-Z]\w*(?:/[A-Z]\w*)+|n/a")
-"""What looks like a path and is mostly not: fractions, dates, `and/or`, commands of a chat, tags."""
+_NO_PATH = re.compile(
+    r"[\d./:+-]+|[\w-]+/\d{4}-\d\d-\d\dT[\d:]*|[A-Za-z]+/[A-Za-z]+|/[\w-]{1,20}|[A-Z]\w*(?:/[A-Z]\w*)+|n/a"
+)
+"""What looks like a path and is mostly not: fractions, dates, keys with a time, `and/or`, commands of a chat, tags."""
 
 
 def find_references(text: str) -> frozenset[Reference]:

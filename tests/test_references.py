@@ -30,7 +30,7 @@ def found(text, kind):
         ("src/engine/cache.py:41: late", {"src/engine/cache.py"}),
         ("src/engine/cache.go-41-  late", {"src/engine/cache.go"}),
         ("docs/issue-12-notes/index.md", {"docs/issue-12-notes/index.md"}),
-        ("and/or, 3/4, 2026/01/02, n/a, /compact, <b>x</b>, +12/-3", set()),
+        ("and/or, 3/4, 2026/01/02, n/a, TW000/2026-03-01T18, /compact, <b>x</b>, +12/-3", set()),
         ("https://example.org/a/b.html", set()),
     ],
 )

@@ -22,6 +22,7 @@ from compactctl import estimators, session
 from compactctl.cut import boundaries, choose_cut, summarised
 from compactctl.document import Document
 from compactctl.errors import CompactctlError
+from compactctl.estimators.encodings import bundled
 from compactctl.facts import facts_section
 from compactctl.model import Transcript
 from compactctl.providers import DEFAULT, SummaryRequest, make
@@ -130,8 +131,8 @@ def measure(sample: Sample) -> Measured | None:
         place = next((place for place, text in texts if stands(reference, text, folder)), None)
         found[kind, place or "-"] += 1
         found[kind, REACHABLE] += place is not None or stands(reference, source, folder)
-    size = len(summary.encode()) + len(facts.encode())
-    return Measured(sample, -(-size * 2 // 7), Counter(kind for kind, _ in wanted), found)
+    tokens = (bundled("o200k_base").count(text) or 0 for text in (summary, facts))
+    return Measured(sample, sum(tokens), Counter(kind for kind, _ in wanted), found)
 
 
 def lines_again(before: Text, future: Sequence[Said]) -> set[Reference]:
@@ -160,8 +161,8 @@ def _print(chosen: Sequence[Measured]) -> None:
     sizes = sorted(item.tokens for item in chosen)
     p90 = sizes[min(len(sizes) - 1, len(sizes) * 9 // 10)]
     print(
-        f"summary and facts: median {statistics.median(sizes):,.0f}, p90 {p90:,} tokens (bytes / 3.5);"
-        f" aims {TOKEN_AIMS[0]:,} and {TOKEN_AIMS[1]:,} (o200k; that tokenizer is not bundled yet)"
+        f"summary and facts: median {statistics.median(sizes):,.0f}, p90 {p90:,} tokens (o200k);"
+        f" aims {TOKEN_AIMS[0]:,} and {TOKEN_AIMS[1]:,} "
     )
     places = f"{'summary':>9}{'facts':>7}{'kept':>6}{REACHABLE:>11}"
     print(f"{'kind':<13}{'n':>6}{'present':>9}{'aim':>6}{places}{'the agents':>12}  72 by Claude Code")
