@@ -165,6 +165,14 @@ def test_an_entry_of_pi_is_not_hung_on_one_that_hangs_on_it(tmp_path):
     assert set(parents.values()) == {None}
 
 
+def test_an_entry_of_pi_that_comes_again_is_linked_both_times(tmp_path):
+    records = healthy("pi")
+    records[3]["parentId"] = "gone"
+    edits, lines = mended(tmp_path, [*records, records[3]])
+    assert {line for line, rule in edits if rule == "dangling-parent"} == {4, len(records) + 1}
+    assert "gone" not in {line.get("parentId") for line in lines}
+
+
 def test_what_linking_brings_back_is_mended_as_well(tmp_path):
     records = unlinked(healthy("pi"), LINES["pi"][RESULT])
     at("pi", records, "answer")  # the line moved up

@@ -58,9 +58,9 @@ def mend_links(document: Document) -> list[Mend]:
     mends = []
     looks_ahead = False
     for position, row in enumerate(rows) if has_parents else ():
-        if row.parent is None or row.parent == header or newest[row.id] != position:
-            continue
         is_there = row.parent in newest
+        if row.parent is None or row.parent == header or (is_there and newest[row.id] != position):
+            continue
         if is_there and not (newest[row.parent] >= position and _leads_to(rows, newest, row.parent, row.id)):
             looks_ahead = looks_ahead or newest[row.parent] >= position
             continue
