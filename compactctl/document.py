@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl.findings import Finding
-from compactctl.json_text import read_json
+from compactctl.json_text import mended, read_json
 from compactctl.recovery import BYTE_ORDER_MARK, Damage, Decodes, recover, shaped
 from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members, skip_space, span
 
@@ -262,10 +262,12 @@ class Document:
         For reading alone: no edit knows such a file.
         """
         if not self._is_split and self._starts_as_array():
+            raw = self.slice(0, self.size_bytes)[self._array_start() :]
             try:
-                self._is_split = isinstance(MEMBERS.decode(self.slice(0, self.size_bytes)[self._array_start() :]), list)
+                self._is_split = isinstance(MEMBERS.decode(raw), list)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                self._is_split = False
+                with contextlib.suppress(ValueError, RecursionError):  # half of a surrogate pair is in it, or NaN
+                    self._is_split = isinstance(MEMBERS.decode(mended(raw)), list)
         return self._is_split
 
     def _starts_as_array(self) -> bool:

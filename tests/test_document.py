@@ -511,3 +511,15 @@ def test_what_stands_outside_of_records_is_told_with_its_line(content, unread):
     for _ in document.records(msgspec.json.Decoder()):
         pass
     assert list(document.unread()) == unread
+
+
+@pytest.mark.parametrize("odd", [b'"\\ud800"', b"NaN", b'"\xff"', b"1"])
+def test_an_array_is_split_whatever_stands_in_one_of_its_elements(odd):
+    found = Document(io.BytesIO(b'[{"a": ' + odd + b'},\n{"a": 2}]'))
+    assert found.split_array()
+    assert [record.line for record in found.records(msgspec.json.Decoder())] == [1, 2]
+
+
+@pytest.mark.parametrize("torn", [b'[{"a": "\\ud800"},\n{"a"', b'[{"a": NaN},', b'{"a": "\\ud800"}'])
+def test_what_is_no_whole_array_is_not_split(torn):
+    assert not Document(io.BytesIO(torn)).split_array()
