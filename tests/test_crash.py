@@ -19,19 +19,30 @@ from compactctl.settings import Settings, with_changes
 from tests.builders import chat, pi
 from tests.builders.big_chat import big_chat, text
 
-IN_PLACE = Options(apply=True, place="in place")
+LIMIT = ["layer1.single_limit_bytes=5000"]
+"""Small results are spilled: what is shown is the same, and hundreds of runs are done in less time."""
+SPILLED_SIZES = (6_000, 7_000, 8_000)
+BESIDE = Options(apply=True, settings=with_changes(Settings(), LIMIT))
+IN_PLACE = msgspec.structs.replace(BESIDE, place="in place")
+NEW_SESSION = msgspec.structs.replace(BESIDE, place="new session")
 CUT = Options(
     apply=True,
     window_tokens=1_200,
     settings=with_changes(
-        Settings(), ["layer2.recent_keep_tokens=100", "layer2.recent_keep_messages=2", "layer2.facts_max_tokens=0"]
+        Settings(),
+        [*LIMIT, "layer2.recent_keep_tokens=100", "layer2.recent_keep_messages=2", "layer2.facts_max_tokens=0"],
     ),
 )
 """What is spilled still leaves more than a context of 1,200 tokens may hold; the newest result is kept."""
 
-SPILLED_SIZES = (60_000, 70_000, 80_000)
 KILLED, RAN_THROUGH, FAILED_CLEARLY = 99, 98, 6
 MOST_POINTS = 150
+
+
+@pytest.fixture(autouse=True)
+def nobody_holds_it(monkeypatch):
+    """Who holds a file open is no matter of these tests, and each look goes through all processes there are."""
+    monkeypatch.setattr(store, "holders", lambda path: [])
 
 
 def child(path, point, failure, options, command):
@@ -152,7 +163,7 @@ def fresh(folder):
 def compacted_before(folder):
     """A session that was compacted beside itself and has grown since: another generation is put there."""
     path = write(folder, chat.lines(*big_chat(SPILLED_SIZES[:2])))
-    assert run.spill([str(path)], Options(apply=True)).exit_code == 0
+    assert run.spill([str(path)], BESIDE).exit_code == 0
     return write(folder, chat.lines(*big_chat(SPILLED_SIZES)))
 
 
@@ -183,11 +194,11 @@ def write(folder, data):
 @pytest.mark.parametrize(
     ("prepare", "options", "command"),
     [
-        (fresh, Options(apply=True), run.spill),
-        (compacted_before, Options(apply=True), run.spill),
+        (fresh, BESIDE, run.spill),
+        (compacted_before, BESIDE, run.spill),
         (fresh, IN_PLACE, run.spill),
         (compacted_in_place_before, IN_PLACE, run.spill),
-        (with_an_id, Options(apply=True, place="new session"), run.spill),
+        (with_an_id, NEW_SESSION, run.spill),
         (fresh, CUT, run.compact),
         (fresh, msgspec.structs.replace(CUT, place="in place"), run.compact),
         (with_an_id, msgspec.structs.replace(CUT, place="new session"), run.compact),
