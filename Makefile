@@ -47,7 +47,7 @@ bench: $(VENV)/ready
 bench-tokens: $(VENV)/ready
 	$(IN_VENV) tests.bench.tokens
 
-# One session of 2 GB, in a temporary folder: needs 6 GB of disk and some minutes.
+# One session of 2 GB, in a temporary folder: needs 8 GB of disk and some minutes.
 bench-big: $(VENV)/ready
 	$(IN_VENV) tests.bench.big
 

@@ -2,7 +2,7 @@
 
     python -m tests.bench.big [BYTES]
 
-The session is generated into a temporary folder and removed afterwards; three times its size must be free there.
+The session is generated into a temporary folder and removed afterwards; four times its size must be free there.
 """
 
 import json
@@ -45,7 +45,18 @@ def main() -> None:
         for name, command in {
             "json.loads, every line": [sys.executable, "-c", loop, str(path)],
             "compactctl inspect": [*compactctl, "inspect", "-q", "-o", "json", str(path)],
-            "compactctl spill --apply": [*compactctl, "spill", "-q", "-o", "json", "--apply", str(path)],
+            "compactctl spill": [*compactctl, "spill", "-q", "-o", "json", str(path)],
+            "  --apply": [*compactctl, "spill", "-q", "-o", "json", "--apply", str(path)],
+            "  --apply --new-session": [
+                *compactctl,
+                "spill",
+                "-q",
+                "-o",
+                "json",
+                "--apply",
+                "--new-session",
+                str(path),
+            ],
         }.items():
             once = cost(command)
             print(f"{name:26}{once.cpu_s:>8.1f} s of CPU{once.peak_bytes / 1e6:>8,.0f} MB at its peak")
