@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -48,7 +49,7 @@ BIGGEST_RESULTS = 10
 PREVIEW_START_CHARACTERS = 60
 
 
-class Sized(Struct, frozen=True):
+class Sized(Struct, frozen=True, dict=True):
     """One session measured: by which estimator, and how much its context holds."""
 
     transcript: Transcript
@@ -56,10 +57,14 @@ class Sized(Struct, frozen=True):
     measured: Measure
     paired: Pairs
 
+    @cached_property
+    def estimated_tokens(self) -> int:
+        """The tokens of all messages by the estimator, whatever was recorded."""
+        return self.estimator.tokens(self.transcript.messages)
+
     def tokens_after(self, messages: tuple[Message, ...]) -> int:
         """Return the tokens once these messages are the context, by the contract's rule for Layer 1."""
-        before = self.estimator.tokens(self.transcript.messages)
-        return after_layer1(self.measured.tokens, before, self.estimator.tokens(messages))
+        return after_layer1(self.measured.tokens, self.estimated_tokens, self.estimator.tokens(messages))
 
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
@@ -126,12 +131,14 @@ def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tok
     if hidden_tokens is not None:
         return profiles.interval(hidden_tokens, tokens_after - hidden_tokens, spread)
     gone = sized.measured.tokens - tokens_after
+    if not gone:
+        return before
     without = profiles.interval(0, gone, spread)
     spilled = Interval(max(0, before.low - without.high), max(0, before.high - without.low))
     if sized.measured.anchor is None:
         return spilled
     known = overhead(sized.transcript, sized.estimator)
-    anew = profiles.interval(known, sized.estimator.tokens(sized.transcript.messages) - gone, spread)
+    anew = profiles.interval(known, sized.estimated_tokens - gone, spread)
     both = Interval(max(spilled.low, anew.low), min(spilled.high, anew.high))
     return both if known and both.low <= both.high else spilled
 
