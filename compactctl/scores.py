@@ -25,28 +25,31 @@ class Collected:
         """By session hash."""
         self.requests = 0
         self.excluded: Counter[str] = Counter()
-        self._seen: set[tuple[str, str, str]] = set()
+        self._judged: set[object] = set()
 
     def add(self, path: str, rows: Sequence[Row], excluded: dict[str, int], requests: int) -> None:
         """Take what one session gave."""
         self.requests += requests
         self.excluded.update(excluded)
-        repeated = set()
+        own = {_request(row) for row in rows}
+        repeated = own & self._judged
+        self._judged |= own
         for row in rows:
-            key = (row.request_id or "", row.estimator, row.way)
-            if row.request_id and key in self._seen:
-                repeated.add(row.request_id)
-                continue
-            self._seen.add(key)
-            self.paths[row.session] = path
-            self.rows.append(row)
+            if _request(row) not in repeated:
+                self.paths[row.session] = path
+                self.rows.append(row)
         if repeated:
             self.excluded["counted elsewhere"] += len(repeated)
 
     @property
     def judged(self) -> int:
         """Return how many requests were judged."""
-        return len({(row.session, row.line, row.request_id) for row in self.rows})
+        return len(self._judged)
+
+
+def _request(row: Row) -> object:
+    """Return what tells a request from all others: its id, else its place in its session and what it took in."""
+    return row.request_id or (row.session, row.line, row.context_tokens)
 
 
 def scores(collected: Collected, seed: int) -> list[Score]:

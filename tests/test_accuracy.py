@@ -343,6 +343,13 @@ def test_a_request_that_stands_in_several_files_counts_once():
     )
 
 
+def test_a_request_without_an_id_is_known_by_its_place_and_what_it_took_in():
+    collected = Collected()
+    for path in ("/a", "/a-copy"):
+        collected.add(path, [row(90), row(95, way="next"), row(90, line=2)], {}, 2)
+    assert (len(collected.rows), collected.judged, dict(collected.excluded)) == (3, 2, {"counted elsewhere": 2})
+
+
 def test_the_interval_of_the_median_is_over_sessions_and_the_same_for_a_seed():
     groups = [[0.1] * 50, [0.2], [0.3]]
     assert median_interval(groups, 1) == median_interval(groups, 1)

@@ -373,7 +373,8 @@ def steps(rows: Sequence[Row], values_alone: Callable[[str], bool]) -> Iterator[
                             step.actual if first == step.first else _with_answer(step, transcript.messages[first]),
                             sum(bytes_.each(new)),
                             sum(tokens.each(new)),
-                            step.usage.request_id,
+                            step.usage.request_id
+                            or f"{transcript.session_id} {step.usage.line} {step.usage.input_tokens}",
                             first != step.first,
                         )
 
