@@ -58,7 +58,7 @@ def observed(
         rule = media_rule(settings, model)
         yield Observed(
             session,
-            step.usage.request_id or f"{transcript.session_id} {step.usage.line} {step.usage.input_tokens}",
+            step.usage.request_id or f"{session} {step.usage.line} {step.usage.input_tokens}",
             family.name,
             model,
             step.new_bytes,

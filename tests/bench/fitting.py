@@ -374,7 +374,7 @@ def steps(rows: Sequence[Row], values_alone: Callable[[str], bool]) -> Iterator[
                             sum(bytes_.each(new)),
                             sum(tokens.each(new)),
                             step.usage.request_id
-                            or f"{transcript.session_id} {step.usage.line} {step.usage.input_tokens}",
+                            or f"{transcript.session_id or row.path.name} {step.usage.line} {step.usage.input_tokens}",
                             first != step.first,
                         )
 
