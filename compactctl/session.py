@@ -117,9 +117,9 @@ def _unchanging(path: str) -> Iterator[store.Snapshot | None]:
         yield snapshot
     except CompactctlError:
         raise
-    except Exception:
+    except Exception as error:
         if snapshot is not None and store.Snapshot.of(Path(path)) != snapshot:
-            raise SourceChanged(f"{path}: it changed while it was read; run it again") from None
+            raise SourceChanged(f"{path}: it changed while it was read; run it again") from error
         raise
 
 
