@@ -147,52 +147,39 @@ def foreign_texts(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
 
 # exact counts --------------------------------------------------------------------------------------
 
-Exact = tuple[int, int] | None
+Exact = tuple[int, int]
 
 
 def exact(text: str) -> Exact:
-    """Return Claude's tokens of a text in both vocabularies; None where ctok fails."""
+    """Return the tokens of a text in both of Claude's vocabularies. No text is left out: what ctok fails over ends the run."""
     text = text.encode("utf-8", "replace").decode()
-    try:
-        older, newer = (ctok.token_count(text, version) - frame for version, frame in CTOK_FRAMES.items())
-    except Exception:
-        return None
+    older, newer = (ctok.token_count(text, version) - frame for version, frame in CTOK_FRAMES.items())
     return older, newer
 
 
 def alone(token: bytes) -> tuple[int, int]:
     """Return Claude's tokens of one token of o200k that stands alone in its line."""
-    around = exact("x\n\nx") or (0, 0)
     try:
-        found = exact(f"x\n{token.decode()}\nx")
+        text = token.decode()
     except UnicodeDecodeError:
-        found = None
-    return (1, 1) if found is None else (max(0, found[0] - around[0]), max(0, found[1] - around[1]))
+        return 1, 1
+    found, around = exact(f"x\n{text}\nx"), exact("x\n\nx")
+    return max(0, found[0] - around[0]), max(0, found[1] - around[1])
 
 
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-def exact_counts(texts: Sequence[str]) -> list[Exact]:
-    """Return the exact counts of many texts; they are remembered in the cache."""
-    known: dict[bytes, Exact] = _cached("counts", dict)
-    missing = [text for text in dict.fromkeys(texts) if _digest(text) not in known]
+def exact_counts(texts: Iterable[str]) -> list[Exact]:
+    """Return the exact counts of texts; they are remembered, also from one run to the next."""
+    known, wanted = _remembered(), list(texts)
+    missing = [text for text in dict.fromkeys(wanted) if _digest(text) not in known]
     if missing:
         with multiprocessing.Pool() as pool:
-            for text, count in zip(missing, pool.map(exact, missing, chunksize=100), strict=True):
-                known[_digest(text)] = count
+            known.update(zip(map(_digest, missing), pool.map(exact, missing, chunksize=100), strict=True))
         _keep("counts", known)
-    return [known[_digest(text)] for text in texts]
-
-
-def exact_count(text: str) -> Exact:
-    """Return the exact counts of one text; from the cache, where it was there before."""
-    known = _remembered()
-    key = _digest(text)
-    if key not in known:
-        known[key] = exact(text)
-    return known[key]
+    return [known[_digest(text)] for text in wanted]
 
 
 @cache
@@ -507,14 +494,11 @@ def load(folder: Path) -> Data:
     ]
     foreign = [(text, row.path.name, row.repository) for text, row in foreign_texts(rows)]
     origins = {text: (session, repository) for text, session, repository in reversed([*from_steps, *foreign])}
-    counts = exact_counts(list(origins))
-    counted_texts = zip(origins.items(), counts, strict=True)
-    kept = [(text, where, count) for (text, where), count in counted_texts if count is not None]
-    texts = Texts([text for text, _, _ in kept], [w[0] for _, w, _ in kept], [w[1] for _, w, _ in kept])
+    exact_counts(text for step in found for text in step.texts)  # all at once, so that none has to be counted alone
+    exact_tokens = np.array(exact_counts(origins), dtype=float)
+    texts = Texts(list(origins), *map(list, zip(*origins.values(), strict=True)))
     features = np.array([vocabulary.features(text) for text in texts.texts])
-    return Data(
-        vocabulary, texts, features, np.array([count for _, _, count in kept], dtype=float), found, list(thoughts(rows))
-    )
+    return Data(vocabulary, texts, features, exact_tokens, found, list(thoughts(rows)))
 
 
 def learn(data: Data, target: Target, own: Sequence[Step], use_text: np.ndarray) -> Learnt:
@@ -628,7 +612,7 @@ def _exactly(data: Data, target: Target, learnt: Learnt, step: Step, guess: floa
     if target.version is None:
         return guess
     column = list(CTOK_FRAMES).index(target.version)
-    counts = sum(count[column] for count in map(exact_count, step.texts) if count is not None)
+    counts = sum(count[column] for count in exact_counts(step.texts))
     return guess - text_tokens(data.vocabulary, learnt.weights, step.texts) + counts
 
 
