@@ -151,7 +151,7 @@ Exact = tuple[int, int]
 
 
 def exact(text: str) -> Exact:
-    """Return the tokens of a text in both of Claude's vocabularies. No text is left out: what ctok fails over ends the run."""
+    """Return the tokens of a text in both of Claude's vocabularies; what ctok fails over ends the run."""
     text = text.encode("utf-8", "replace").decode()
     older, newer = (ctok.token_count(text, version) - frame for version, frame in CTOK_FRAMES.items())
     return older, newer
