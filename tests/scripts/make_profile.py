@@ -12,16 +12,19 @@ from pathlib import Path
 import msgspec
 
 from compactctl.profiles import Profile
-from tests.bench import fitting
+from tests.bench.fitting.data import Data, load, own_steps
+from tests.bench.fitting.family import family
+from tests.bench.fitting.targets import TARGETS, Target
+from tests.bench.fitting.weights import packed
 
 DATA = Path(__file__).parents[2] / "compactctl" / "data"
 
 NAME = "shipped-1"
 
 
-def source(data: fitting.Data, target: fitting.Target) -> str:
+def source(data: Data, target: Target) -> str:
     """Return in words what a family was fitted on."""
-    own = [step for step in fitting.own_steps(data, target) if not step.has_answer]
+    own = [step for step in own_steps(data, target) if not step.has_answer]
     texts = (
         ""
         if target.version is None
@@ -36,13 +39,13 @@ def source(data: fitting.Data, target: fitting.Target) -> str:
 
 
 def main() -> None:
-    data = fitting.load(Path(sys.argv[1]))
+    data = load(Path(sys.argv[1]))
     families = []
-    for target in fitting.TARGETS:
-        made, weights = fitting.family(data, target, source(data, target))
+    for target in TARGETS:
+        made, weights = family(data, target, source(data, target))
         families.append(made)
         if weights is not None:
-            DATA.joinpath(f"{target.name}.weights.gz").write_bytes(fitting.packed(weights))
+            DATA.joinpath(f"{target.name}.weights.gz").write_bytes(packed(weights))
     raw = msgspec.json.format(msgspec.json.encode(Profile(name=NAME, families=tuple(families))), indent=2)
     DATA.joinpath("profile.json").write_bytes(raw + b"\n")
 
