@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compactctl.store import COMPACTED, stem
+from compactctl.layout import COMPACTED, stem
 
 LEAST_CHARACTERS = 8
 """How much of an id has to be written: what agents themselves show of it."""

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compactctl import generations, store, views
+from compactctl import generations, layout, store, views
 from compactctl.errors import OverTarget, SpillFailed
 from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, make_edits, start
 from compactctl.options import Options
@@ -24,7 +24,7 @@ SOMETHING_TO_DO = 1
 NOT_RESUMED = "in this folder the agent resumes the original; --in-place and --new-session write a session it resumes"
 
 
-def spill(session: Session, options: Options, paths: store.Paths) -> list[Outcome]:
+def spill(session: Session, options: Options, paths: layout.Paths) -> list[Outcome]:
     """Return what Layer 1 does (or, without `apply`, would do) to a session file whose results go to `paths`.
 
     Raises WriteError or VerifyError where the session could not be written; the source is as it was then.
@@ -36,7 +36,7 @@ def carry_out(job: Job) -> list[Outcome]:
     """Return what was done by a job, or would be without `apply`. Raises WriteError or VerifyError."""
     if not job.has_work:
         if job.options.apply:
-            generations.mend(store.own_paths(Path(job.session.path)), job.session.own_receipt)
+            generations.mend(layout.own_paths(Path(job.session.path)), job.session.own_receipt)
         return [_described(job, item, "unchanged") for item in job.planned]
     if not job.options.apply:
         return _dry_run(job)

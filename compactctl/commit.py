@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, generations, history, originals, receipt, store, verify
+from compactctl import __version__, generations, history, layout, originals, receipt, store, verify
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
@@ -408,7 +408,7 @@ def _require_not_held(job: Job) -> None:
         raise WriteError(f"{job.session.path}: held open by another process ({pids}); close it and run again")
 
 
-def _own_digests(paths: store.Paths) -> set[str]:
+def _own_digests(paths: layout.Paths) -> set[str]:
     """Return the digests of the sessions that compaction wrote there: as its receipt says, and as its originals
     say, since a run that was killed may have left no receipt."""
     earlier = generations.receipt_at(paths.report)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from compactctl import audit, store, verify
+from compactctl import audit, layout, store, verify
 from compactctl.document import Document, DropTail, Edit
 from compactctl.errors import OutputChanged, SourceChanged, VerifyError
 from compactctl.formats.interface import Format, Mend
@@ -42,7 +42,7 @@ IN_MEMORY_BYTES = 1 << 26
 Step = Callable[[Format, Document, Sequence[Transcript]], list[Mend]]
 
 
-def fix(session: Session, options: Options, paths: store.Paths) -> list[Outcome]:
+def fix(session: Session, options: Options, paths: layout.Paths) -> list[Outcome]:
     """Return what an audit of the mended file finds, with what was mended; with `apply`, write it first.
 
     Where nothing can be mended that is the audit of the file itself. Raises VerifyError, WriteError, OutputChanged or

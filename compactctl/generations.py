@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from compactctl import store
+from compactctl import layout, store
 from compactctl.errors import NoReceipt
 from compactctl.receipt import Receipt, chunks, decode
 
@@ -28,7 +28,7 @@ def receipt_at(path: Path) -> Receipt | None:
         return None
 
 
-def own(paths: store.Paths, starts_as: Callable[[int, str], bool]) -> Receipt | None:
+def own(paths: layout.Paths, starts_as: Callable[[int, str], bool]) -> Receipt | None:
     """Return the newest receipt whose output the session is, or has grown from. `starts_as` looks
     whether so many of its bytes have this digest.
 
@@ -36,12 +36,12 @@ def own(paths: store.Paths, starts_as: Callable[[int, str], bool]) -> Receipt | 
     """
     named = [receipt for receipt in _receipts(paths) if receipt.output.name == paths.session.name]
     found = next((receipt for receipt in named if starts_as(receipt.output.bytes, receipt.output.sha256)), None)
-    if found is None and named and store.is_output_name(paths.session.name):
+    if found is None and named and layout.is_output_name(paths.session.name):
         return named[0]
     return found
 
 
-def _receipts(paths: store.Paths) -> Iterator[Receipt]:
+def _receipts(paths: layout.Paths) -> Iterator[Receipt]:
     """Yield the receipts beside a session, the newest compaction in place first, then the one of the plain name."""
     kept = [paths.numbered("report", number, REPORT_ENDING) for number in _in_force(paths)]
     for path in (*kept, paths.report):
@@ -50,18 +50,18 @@ def _receipts(paths: store.Paths) -> Iterator[Receipt]:
             yield receipt
 
 
-def newest(paths: store.Paths) -> Receipt | None:
+def newest(paths: layout.Paths) -> Receipt | None:
     """Return the newest receipt that speaks of a session of this name, whatever its bytes are now."""
     return next((receipt for receipt in _receipts(paths) if receipt.output.name == paths.session.name), None)
 
 
 def is_output(path: Path) -> bool:
     """Return whether a file stands where compaction wrote one, by the receipts beside it (its bytes are not read)."""
-    paths = store.own_paths(path)
+    paths = layout.own_paths(path)
     return any(receipt.output.name == path.name for receipt in _receipts(paths))
 
 
-def next_number(paths: store.Paths, *others: Path) -> int:
+def next_number(paths: layout.Paths, *others: Path) -> int:
     """Return the number of the next compaction in place: above all that any earlier one kept, in `others` too."""
     taken = [number for folder in (paths.folder, *others) for number in _numbers(folder)]
     return max(taken, default=0) + 1
@@ -76,13 +76,13 @@ def _numbers(folder: Path, start: str = "") -> set[int]:
     return {int(match[1]) for match in matches if match}
 
 
-def mend(paths: store.Paths, receipt: Receipt | None) -> None:
+def mend(paths: layout.Paths, receipt: Receipt | None) -> None:
     """Write a compaction's receipt beside its session where the run that made it was killed before it could."""
     if receipt is not None and receipt.generation is not None and receipt_at(paths.report) != receipt:
         store.write_whole(paths.report, chunks(receipt))
 
 
-def set_aside(paths: store.Paths, receipt: Receipt) -> None:
+def set_aside(paths: layout.Paths, receipt: Receipt) -> None:
     """Take an undone compaction's receipt out of the count, and put the one before it beside the session again."""
     for number in _numbers(paths.folder, "report."):
         kept = paths.numbered("report", number, REPORT_ENDING)
@@ -95,7 +95,7 @@ def set_aside(paths: store.Paths, receipt: Receipt) -> None:
         paths.report.unlink(missing_ok=True)
 
 
-def _in_force(paths: store.Paths) -> list[int]:
+def _in_force(paths: layout.Paths) -> list[int]:
     """Return the numbers of the receipts that are still in force, newest first."""
     numbers = sorted(_numbers(paths.folder, "report."), reverse=True)
     return [number for number in numbers if receipt_at(paths.numbered("report", number, REPORT_ENDING))]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl import generations, receipt, store, views
+from compactctl import generations, layout, receipt, store, views
 from compactctl.cut import summarised
 from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace, Splice, Splices
 from compactctl.errors import UsageError
@@ -104,7 +104,7 @@ class Job(Struct):
 
     session: Session
     options: Options
-    paths: store.Paths
+    paths: layout.Paths
     command: str = "spill"
     spills: bool = True
     """Whether Layer 1 is asked for."""
@@ -163,7 +163,7 @@ class Job(Struct):
 
 
 def start(
-    session: Session, options: Options, paths: store.Paths, command: str = "spill", *, spills: bool = True
+    session: Session, options: Options, paths: layout.Paths, command: str = "spill", *, spills: bool = True
 ) -> Job:
     """Return a file's job, planned; without `spills` Layer 1 is left out.
 
@@ -176,7 +176,7 @@ def start(
     if options.place == NEW_SESSION:
         job.source_sha256 = session.document.sha256()
         job.new = _new_session(session, job.source_sha256)
-        job.paths = store.own_paths(paths.session.with_name(job.new.name))
+        job.paths = layout.own_paths(paths.session.with_name(job.new.name))
     if options.slim:
         job.slimming = _slimming(job)
     plan(job)
@@ -185,7 +185,7 @@ def start(
 
 def _slimming(job: Job) -> list[Edit]:
     document, limit = job.session.document, job.options.settings.layer1.twin_limit_bytes
-    where = job.paths.folder.name if job.keeps_whole else f"{job.paths.folder.name}/{store.COPIES}"
+    where = job.paths.folder.name if job.keeps_whole else f"{job.paths.folder.name}/{layout.COPIES}"
     return job.session.read.format.slim_edits(document, limit, where)
 
 
@@ -315,7 +315,7 @@ def _tokens_after(sized: views.Sized, spills: Collection[Spill]) -> int:
     return sized.tokens_after(planned_messages(messages, Plan(spills=tuple(spills))))
 
 
-def _texts(document: Document, paths: store.Paths, format_: Format, layer1: Layer1) -> Texts:
+def _texts(document: Document, paths: layout.Paths, format_: Format, layer1: Layer1) -> Texts:
     style = layer1.preview_style
     return Texts(
         text=lambda result: result_text(document, result),
@@ -325,7 +325,7 @@ def _texts(document: Document, paths: store.Paths, format_: Format, layer1: Laye
 
 
 def replan(
-    document: Document, read: Read, made: Receipt, paths: store.Paths, failed: Collection[DecisionKey] = ()
+    document: Document, read: Read, made: Receipt, paths: layout.Paths, failed: Collection[DecisionKey] = ()
 ) -> list[Plan]:
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, apply, generations, hooks, metas, prices, store, views
+from compactctl import __version__, apply, generations, hooks, layout, metas, prices, store, views
 from compactctl.commit import history_path, require_place, summary_path, write_spills
 from compactctl.cut import choose_cut, summarised
 from compactctl.desk import Desk
@@ -39,7 +39,7 @@ from compactctl.survival import text_of, texts_of
 COMPACT, SUMMARIZE = "compact", "summarize"
 
 
-def work(session: Session, options: Options, paths: store.Paths, command: str, desk: Desk) -> list[Outcome]:
+def work(session: Session, options: Options, paths: layout.Paths, command: str, desk: Desk) -> list[Outcome]:
     """Return what `compact` or `summarize` does (or, without `apply`, would do) to a session file.
 
     Raises WriteError or VerifyError where the session could not be written; the source is as it was then.
@@ -49,7 +49,7 @@ def work(session: Session, options: Options, paths: store.Paths, command: str, d
     earlier = _earlier(job)
     if earlier is not None:
         if options.apply:
-            generations.mend(store.own_paths(Path(session.path)), session.own_receipt)
+            generations.mend(layout.own_paths(Path(session.path)), session.own_receipt)
         return [_already(job, item, note) for item, note in zip(job.planned, earlier.sessions, strict=True)]
     cuts = _decide(job, desk)
     if not cuts and not job.has_work:
@@ -73,7 +73,7 @@ def _carried_out(job: Job, cuts: Mapping[int, Cut], desk: Desk) -> list[Outcome]
     return apply.carry_out(job)
 
 
-def due_tokens(session: Session, options: Options, paths: store.Paths, command: str, desk: Desk) -> int:
+def due_tokens(session: Session, options: Options, paths: layout.Paths, command: str, desk: Desk) -> int:
     """Return about how many tokens a session would send to a provider; 0 where it needs no summary."""
     job = start(session, options, paths, command, spills=command == COMPACT or options.spill_first)
     job.request = _request(job, desk)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from compactctl import agents, apply, inputs, store, views, workers
+from compactctl import agents, apply, inputs, layout, store, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -258,7 +258,7 @@ def _estimate_one(item: Input, options: Options) -> list[Outcome]:
 
 
 def _estimate_path(item: Input, options: Options) -> Path:
-    return inputs.output_folder(item, options.out) / (store.stem(Path(item.relative).name) + ESTIMATE_ENDING)
+    return inputs.output_folder(item, options.out) / (layout.stem(Path(item.relative).name) + ESTIMATE_ENDING)
 
 
 def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
@@ -306,10 +306,10 @@ def _due_tokens(item: Input, options: Options, command: str, shared: "desk.Desk"
     return 0
 
 
-def _output(item: Input, options: Options) -> store.Paths:
+def _output(item: Input, options: Options) -> layout.Paths:
     if options.place == IN_PLACE:
-        return store.own_paths(Path(os.path.realpath(item.path)))
-    return store.output_paths(Path(item.relative).name, inputs.output_folder(item, options.out))
+        return layout.own_paths(Path(os.path.realpath(item.path)))
+    return layout.output_paths(Path(item.relative).name, inputs.output_folder(item, options.out))
 
 
 def _spilled(item: Input, options: Options) -> list[Path]:
@@ -320,7 +320,7 @@ def _spilled(item: Input, options: Options) -> list[Path]:
 def _restored(item: Input, options: Options) -> Path:
     if options.place == IN_PLACE:
         return Path(item.path)
-    return inputs.output_folder(item, options.out) / store.own_paths(Path(item.path)).restored.name
+    return inputs.output_folder(item, options.out) / layout.own_paths(Path(item.path)).restored.name
 
 
 def _restore_one(item: Input, options: Options) -> list[Outcome]:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from compactctl import findings, formats, generations, store
+from compactctl import findings, formats, generations, layout, store
 from compactctl.document import Document
 from compactctl.errors import CompactctlError, EmptySession, NotCompactable, SourceChanged, UnknownFormat
 from compactctl.findings import Finding
@@ -62,7 +62,7 @@ class Session(Struct):
         What was counted before our own spills is void. Without a receipt nobody can tell what came after them.
         """
         if self.own_receipt is None:
-            if not store.is_output_name(self.path):
+            if not layout.is_output_name(self.path):
                 return 0
             has_previews = any(
                 message.result is not None and message.result.is_preview
@@ -83,7 +83,7 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
         read = read_document(path, document, format_name)
         receipt = None
         if path != STANDARD_INPUT:
-            own_paths = store.own_paths(Path(path))
+            own_paths = layout.own_paths(Path(path))
             receipt = generations.own(own_paths, document.starts_as)
             gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))
@@ -142,7 +142,7 @@ def reread(source: BinaryIO, path: str, format_: Format) -> tuple[Document, Read
     return document, read_document(path, document, format_.name)
 
 
-def _missing_spills(receipt: Receipt, paths: store.Paths) -> list[Finding]:
+def _missing_spills(receipt: Receipt, paths: layout.Paths) -> list[Finding]:
     return [
         Finding(decision.line, "missing-spill", f"{paths.spills.name}/{decision.file} is gone or changed")
         for session in receipt.sessions

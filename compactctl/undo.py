@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import generations, originals, store, verify
+from compactctl import generations, layout, originals, store, verify
 from compactctl.document import Document
 from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
 from compactctl.job import IN_PLACE, replan
@@ -29,7 +29,7 @@ FOUND_SOMETHING = 1
 class Kept(Struct):
     """A compacted session opened beside what was kept of its original."""
 
-    paths: store.Paths
+    paths: layout.Paths
     document: Document
     source: FileNote
     output: FileNote
@@ -49,14 +49,14 @@ class Kept(Struct):
         yield from self.document.windows(self.output.bytes, self.document.size_bytes)
 
 
-def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, ...]:
+def _files(paths: layout.Paths, receipt: Receipt | None) -> tuple[Path | None, ...]:
     """Return where the whole original, the replaced values, the copies and the history are, as far as each was kept."""
     if receipt is None:
         beside = [path if os.path.exists(path) else None for path in (paths.copies, paths.history)]
         return None, paths.originals, *beside
     kept = receipt.backup, receipt.originals, receipt.copies, receipt.history
     for note in kept[1:]:
-        if note is not None and not store.is_plain_name(note.name):
+        if note is not None and not layout.is_plain_name(note.name):
             raise NoReceipt(f"{paths.report}: it names {note.name}, which is not in {paths.folder}")
     return tuple(paths.folder / note.name if note else None for note in kept)
 
@@ -64,7 +64,7 @@ def _files(paths: store.Paths, receipt: Receipt | None) -> tuple[Path | None, ..
 @contextlib.contextmanager
 def _kept(path: str) -> Iterator[Kept]:
     """Open a compacted session for undoing. Raises NoReceipt or NotRestorable, saying what is missing."""
-    paths = store.own_paths(Path(path))
+    paths = layout.own_paths(Path(path))
     with store.reading(path) as source:
         document = Document(source)
         receipt = generations.own(paths, document.starts_as)
@@ -84,7 +84,7 @@ def _kept(path: str) -> Iterator[Kept]:
         yield kept
 
 
-def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
+def _as_originals_say(paths: layout.Paths) -> tuple[FileNote, FileNote]:
     """Return source and output as the originals file names them: a run that was killed may have left no receipt."""
     if not os.path.exists(paths.originals):
         raise _without_originals(paths)
@@ -96,7 +96,7 @@ def _as_originals_say(paths: store.Paths) -> tuple[FileNote, FileNote]:
     return header.source, header.output
 
 
-def _without_originals(paths: store.Paths) -> NoReceipt | NotRestorable:
+def _without_originals(paths: layout.Paths) -> NoReceipt | NotRestorable:
     """Return why a session can't be undone that no receipt fits: it never was compacted, or it was changed since."""
     receipt = generations.newest(paths)
     if receipt is None:
@@ -221,7 +221,7 @@ def check(path: str, options: Options) -> list[Outcome]:
         return [_verified(session, kept, checks, max(0, session.document.line_count - last))]
 
 
-def _second_run(document: Document, read: Read, receipt: Receipt, paths: store.Paths) -> list[Plan]:
+def _second_run(document: Document, read: Read, receipt: Receipt, paths: layout.Paths) -> list[Plan]:
     """Return what a second run would do to the part that compaction wrote; what came later is not its matter."""
     if any(session.failures for session in receipt.sessions):
         return []
@@ -230,7 +230,7 @@ def _second_run(document: Document, read: Read, receipt: Receipt, paths: store.P
     return [Plan(spills=tuple(spill for spill in plan.spills if spill.line <= last)) for plan in plans]
 
 
-def _missing(receipt: Receipt, paths: store.Paths) -> list[str]:
+def _missing(receipt: Receipt, paths: layout.Paths) -> list[str]:
     return [
         f"{decision.file} is gone or changed"
         for session in receipt.sessions
@@ -239,7 +239,7 @@ def _missing(receipt: Receipt, paths: store.Paths) -> list[str]:
     ]
 
 
-def _history_check(receipt: Receipt, paths: store.Paths) -> dict[str, list[str]]:
+def _history_check(receipt: Receipt, paths: layout.Paths) -> dict[str, list[str]]:
     """Return the check of the history file, where there is one."""
     note = receipt.history
     if note is None:
