@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, generations, history, layout, originals, receipt, store, verify
+from compactctl import __version__, generations, history, holders, layout, originals, receipt, store, verify
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
@@ -402,10 +402,10 @@ def require_place(job: Job) -> None:
 
 
 def _require_not_held(job: Job) -> None:
-    holders = store.holders(job.paths.session)
-    if holders:
-        pids = ", ".join(str(pid) for pid in holders)
-        raise WriteError(f"{job.session.path}: held open by another process ({pids}); close it and run again")
+    pids = holders.pids(job.paths.session)
+    if pids:
+        told = ", ".join(str(pid) for pid in pids)
+        raise WriteError(f"{job.session.path}: held open by another process ({told}); close it and run again")
 
 
 def _own_digests(paths: layout.Paths) -> set[str]:

@@ -7,7 +7,6 @@ free and are never followed through a link.
 
 import contextlib
 import errno
-import glob
 import os
 import re
 import shutil
@@ -288,37 +287,6 @@ def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         yield frame.compress(chunk)
     yield frame.flush()
-
-
-def holders(path: Path) -> list[int]:
-    """Return the other processes that hold a file open, as far as the system tells (Linux; macOS by lsof)."""
-    if sys.platform == "darwin":
-        return _holders_by_lsof(path)
-    target = os.path.realpath(path)
-    found = []
-    for process in glob.glob("/proc/[0-9]*"):
-        pid = int(os.path.basename(process))
-        if pid != os.getpid() and any(_link_target(link) == target for link in glob.glob(f"{process}/fd/*")):
-            found.append(pid)
-    return sorted(found)
-
-
-def _link_target(link: str) -> str | None:
-    try:
-        return os.readlink(link)
-    except OSError:
-        return None
-
-
-def _holders_by_lsof(path: Path) -> list[int]:
-    import subprocess
-
-    command = ["/usr/sbin/lsof", "-t", "--", str(path)]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
-        return []
-    return sorted(int(pid) for pid in told.stdout.split() if pid.isdigit() and int(pid) != os.getpid())
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:

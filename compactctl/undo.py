@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import generations, layout, originals, store, verify
+from compactctl import generations, holders, layout, originals, store, verify
 from compactctl.document import Document
 from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
 from compactctl.job import IN_PLACE, replan
@@ -150,9 +150,9 @@ def _restored_in_place(path: str, kept: Kept, options: Options) -> Outcome:
         said.append(f"{kept.appended_bytes:,} bytes that were appended since are in {beside}")
     if not options.apply:
         return _undone(path, kept, "planned", target, said)
-    holders = store.holders(target)
-    if holders:
-        raise WriteError(f"{path}: held open by another process ({holders[0]}); close it and run again")
+    pids = holders.pids(target)
+    if pids:
+        raise WriteError(f"{path}: held open by another process ({pids[0]}); close it and run again")
     original = store.Candidate(target, like=target)
     original.write(kept.original())
     original.commit()

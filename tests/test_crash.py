@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import zstandard
 
-from compactctl import run, store
+from compactctl import holders, run, store
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders import chat, pi
@@ -42,7 +42,7 @@ MOST_POINTS = 150
 @pytest.fixture(autouse=True)
 def nobody_holds_it(monkeypatch):
     """Who holds a file open is no matter of these tests, and each look goes through all processes there are."""
-    monkeypatch.setattr(store, "holders", lambda path: [])
+    monkeypatch.setattr(holders, "pids", lambda path: [])
 
 
 def child(path, point, failure, options, command):
