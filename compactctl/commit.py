@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, generations, history, holders, layout, originals, receipt, store, verify
+from compactctl import __version__, generations, history, holders, layout, originals, packing, receipt, store, verify
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
@@ -138,14 +138,14 @@ def _write_kept(
     if job.keeps_whole:
         kept.whole = _candidate(on_disk, _backup_path(job, kept.number or 1))
         chunks = document.windows(0, document.size_bytes)
-        kept.whole.write(store.packed(chunks) if job.options.backup == "zst" else chunks)
+        kept.whole.write(packing.packed(chunks) if job.options.backup == "zst" else chunks)
         return kept
     values, copies = _values_paths(job, kept.number)
     kept.values = _candidate(on_disk, values)
     kept.values.write(originals.lines(kept.header, document, every, lambda splice: splice not in slimming, moved))
     if slimming:
         kept.copies = _candidate(on_disk, copies)
-        kept.copies.write(store.packed(originals.lines(kept.header, document, every, slimming.__contains__, moved)))
+        kept.copies.write(packing.packed(originals.lines(kept.header, document, every, slimming.__contains__, moved)))
     return kept
 
 

@@ -20,14 +20,13 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from compactctl import packing
 from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, WriteError
 from compactctl.layout import COMPACTED, SPILL_FOLDER, is_plain_name, own_paths, stem
 
 READ_BUFFER_BYTES = 1 << 20
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-PACKING_LEVEL = 3
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -95,7 +94,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
         raise read_error(path, error) from None
     with source:
         try:
-            is_packed = source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+            is_packed = source.read(len(packing.MAGIC)) == packing.MAGIC
         except OSError as error:
             raise read_error(path, error) from None
         source.seek(0)
@@ -126,27 +125,21 @@ def is_packed(path: str) -> bool:
     """Return whether a file is compressed by zstd."""
     try:
         with open_plain(path) as source:
-            return source.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+            return source.read(len(packing.MAGIC)) == packing.MAGIC
     except OSError as error:
         raise read_error(path, error) from None
 
 
 def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
-    import zstandard  # costs start-up time; packed sessions are few
-
-    frame = zstandard.ZstdDecompressor().decompressobj()
     try:
-        while window := source.read(READ_BUFFER_BYTES):
-            unpacked.write(frame.decompress(window))
-            while frame.eof and frame.unused_data:
-                rest, frame = frame.unused_data, zstandard.ZstdDecompressor().decompressobj()
-                unpacked.write(frame.decompress(rest))
-    except zstandard.ZstdError as error:
-        raise Unreadable(f"{path}: not a whole zstd file: {error}") from None
+        unpacked.writelines(packing.unpacked(_windows(source), path))
     except OSError as error:
         raise Unreadable(f"{path}: no room to unpack it in {tempfile.gettempdir()}: {_reason(error)}") from None
-    if not frame.eof:
-        raise Unreadable(f"{path}: not a whole zstd file: its end is missing")
+
+
+def _windows(source: BinaryIO) -> Iterator[bytes]:
+    while window := source.read(READ_BUFFER_BYTES):
+        yield window
 
 
 def read_error(path: str, error: OSError) -> ReadError:
@@ -170,7 +163,7 @@ def file_sha256(path: Path) -> str:
     digest = sha256()
     try:
         with open_plain(path) as source:
-            while window := source.read(READ_BUFFER_BYTES):
+            for window in _windows(source):
                 digest.update(window)
     except OSError:
         return ""
@@ -277,16 +270,6 @@ def _take_after(path: Path, model: Path) -> None:
         os.chown(path, status.st_uid, status.st_gid)
     os.chmod(path, stat.S_IMODE(status.st_mode))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield bytes compressed by zstd, as one frame."""
-    import zstandard
-
-    frame = zstandard.ZstdCompressor(level=PACKING_LEVEL).compressobj()
-    for chunk in chunks:
-        yield frame.compress(chunk)
-    yield frame.flush()
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:

@@ -18,7 +18,7 @@ OWNERS = {
     "tabulate": {"outputs"},
     "orjson": {"outputs"},
     "tiktoken": {"estimators"},
-    "zstandard": {"store"},
+    "zstandard": {"packing"},
     "imagesize": {"media"},
     "openai": {"providers"},
     "anthropic": {"providers"},
