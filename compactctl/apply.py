@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compactctl import generations, layout, store, views
+from compactctl import disk, generations, layout, views
 from compactctl.errors import OverTarget, SpillFailed
 from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, make_edits, start
 from compactctl.options import Options
@@ -71,7 +71,7 @@ def _applied(job: Job) -> list[Outcome]:
     written = commit(job)
     told = told or [_told(job, item) for item in job.planned]  # only what was written says what is left of a cut one
     outcomes = [_written(made, job, item, written) for made, item in zip(told, job.planned, strict=True)]
-    beside = store.disk_bytes(job.paths.folder) + job.paths.report.stat().st_size
+    beside = disk.size_bytes(job.paths.folder) + job.paths.report.stat().st_size
     outcomes[0].bytes = Bytes(job.session.document.size_bytes, written.size_bytes, beside)
     outcomes[0].disk = Disk(disk_before, _disk(job))
     return outcomes
@@ -80,7 +80,7 @@ def _applied(job: Job) -> list[Outcome]:
 def _disk(job: Job) -> int:
     """Return the bytes of the source, the result and all that lies beside it, as they are on disk now."""
     files = {path.resolve() for path in (Path(job.session.path), job.paths.session, job.paths.report)}
-    return store.disk_bytes(job.paths.folder) + sum(path.stat().st_size for path in files if path.is_file())
+    return disk.size_bytes(job.paths.folder) + sum(path.stat().st_size for path in files if path.is_file())
 
 
 # saying ------------------------------------------------------------------------------------------

@@ -12,7 +12,19 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, generations, history, holders, layout, originals, packing, receipt, store, verify
+from compactctl import (
+    __version__,
+    disk,
+    generations,
+    history,
+    holders,
+    layout,
+    originals,
+    packing,
+    receipt,
+    store,
+    verify,
+)
 from compactctl.cut import summarised
 from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
@@ -233,7 +245,7 @@ def _before(job: Job, cuts: tuple[CompactionEdits, ...]) -> Before:
 
 def _checked(job: Job, before: Before, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
-    with store.reading(str(session_file.written)) as source:
+    with disk.reading(str(session_file.written)) as source:
         document, result = reread(source, job.session.path, job.session.read.format)
         _measure(job, before.cuts, document, result)
         notes = before.notes or [_session_note(item) for item in job.planned]
@@ -305,7 +317,7 @@ def _context_changes(job: Job, noted: Before, after: Sequence[Transcript]) -> li
 def _unbalanced(job: Job, kept: Kept) -> list[str]:
     """Return where a message has no fate, or was summarised and its lines are not in the history on disk."""
     document = job.session.document
-    lines = store.line_digests(kept.history.written) if kept.history else frozenset()
+    lines = disk.line_digests(kept.history.written) if kept.history else frozenset()
     return [
         problem
         for item in job.planned
@@ -394,7 +406,7 @@ def require_place(job: Job) -> None:
             raise OutputChanged(f"{path}: something else is there; move it away")
     if job.is_in_place:
         _require_not_held(job)
-    elif os.path.exists(job.paths.session) and store.file_sha256(job.paths.session) not in _own_digests(job.paths):
+    elif os.path.exists(job.paths.session) and disk.file_sha256(job.paths.session) not in _own_digests(job.paths):
         raise OutputChanged(
             f"{job.paths.session}: it is there and is not what compactctl wrote (an agent may have gone on in it); "
             f"move it away, or compact it instead: compactctl {job.command} {job.paths.session}"
@@ -413,14 +425,14 @@ def _own_digests(paths: layout.Paths) -> set[str]:
     say, since a run that was killed may have left no receipt."""
     earlier = generations.receipt_at(paths.report)
     known = {earlier.output.sha256} if earlier else set()
-    with contextlib.suppress(ReadError), store.reading(str(paths.originals)) as source:
+    with contextlib.suppress(ReadError), disk.reading(str(paths.originals)) as source:
         known.add(originals.read(source, str(paths.originals))[0].output.sha256)
     return known
 
 
 def _require_unchanged(job: Job) -> None:
     snapshot = job.session.snapshot
-    if snapshot is not None and store.Snapshot.of(Path(job.session.path)) != snapshot:
+    if snapshot is not None and disk.Snapshot.of(Path(job.session.path)) != snapshot:
         raise SourceChanged(f"{job.session.path}: it changed while it was read; nothing was written, run it again")
     if job.is_in_place:
         _require_not_held(job)
@@ -444,14 +456,14 @@ def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept:
 def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, noted: Receipt) -> bool:
     files = [session_file, *kept.files]
     digests = {job.paths.report: verify.digest(receipt.chunks(noted)), **{file.path: file.sha256 for file in files}}
-    return all(store.file_sha256(path) == digest for path, digest in digests.items())
+    return all(disk.file_sha256(path) == digest for path, digest in digests.items())
 
 
 def _keep_receipts(job: Job, number: int, noted: Receipt) -> None:
     """Write a compaction's receipt under its number, and first the one beside it that the new one will replace."""
     earlier = generations.receipt_at(job.paths.report)
     if earlier is not None and earlier.generation is None:
-        kept = store.read_beside(job.paths.report) or b""
+        kept = disk.read_beside(job.paths.report) or b""
         store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), [kept])
         number += 1
     store.write_whole(job.paths.numbered("report", number, generations.REPORT_ENDING), receipt.chunks(noted))
@@ -473,7 +485,7 @@ def _write_side_file(job: Job, side_file: SideFile) -> None:
         data = _renamed(job, path) if side_file.rewrite_id and path.suffix == ".jsonl" else _bytes_of(path)
         if not os.path.lexists(place):
             store.write_whole(place, [data])
-        elif store.read_beside(place) != data:
+        elif disk.read_beside(place) != data:
             raise OutputChanged(f"{place}: something else is there; nothing was written")
 
 
@@ -485,7 +497,7 @@ def _renamed(job: Job, path: Path) -> bytes:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        with store.open_plain(path) as source:
+        with disk.open_plain(path) as source:
             return source.read()
     except OSError as error:
-        raise store.read_error(str(path), error) from None
+        raise disk.read_error(str(path), error) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl.errors import UsageError
+from compactctl.errors import UsageError, reason_of
 from compactctl.settings import (
     Given,
     Layer,
@@ -137,7 +137,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as source:
             raw = source.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{path}: settings can't be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path}: settings can't be read: {reason_of(error)}") from None
     if len(raw) > LARGEST_FILE_BYTES:
         raise UsageError(f"{path}: over {LARGEST_FILE_BYTES:,} bytes: no settings")
     try:

@@ -201,3 +201,8 @@ class Interrupted(CompactctlError):
 
 class Bug(CompactctlError):
     exit_code = 70
+
+
+def reason_of(error: OSError) -> str:
+    """Return why the system refused, in its own words."""
+    return (error.strerror or str(error)).lower()

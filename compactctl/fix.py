@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from compactctl import audit, layout, store, verify
+from compactctl import audit, disk, layout, store, verify
 from compactctl.document import Document, DropTail, Edit
 from compactctl.errors import OutputChanged, SourceChanged, VerifyError
 from compactctl.formats.interface import Format, Mend
@@ -170,10 +170,10 @@ def _put(mended: Session, source: Session, target: Path) -> Status:
     """Write the mended file unless it is there already. Raises OutputChanged where something else is."""
     document = mended.document
     if target.exists():
-        if store.file_sha256(target) == document.sha256():
+        if disk.file_sha256(target) == document.sha256():
             return "unchanged"
         raise OutputChanged(f"{target}: something else is there; move it away or mend elsewhere with --out DIR")
-    if source.snapshot is not None and store.Snapshot.of(Path(source.path)) != source.snapshot:
+    if source.snapshot is not None and disk.Snapshot.of(Path(source.path)) != source.snapshot:
         raise SourceChanged(f"{source.path}: it changed while it was read; run it again")
     store.write_whole(target, document.windows(0, document.size_bytes))
     return "applied"

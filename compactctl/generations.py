@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from compactctl import layout, store
+from compactctl import disk, layout, store
 from compactctl.errors import NoReceipt
 from compactctl.receipt import Receipt, chunks, decode
 
@@ -19,7 +19,7 @@ UNDONE_ENDING = ".undone.json"
 
 def receipt_at(path: Path) -> Receipt | None:
     """Return the receipt at this path; None where there is none, or what is there is not one that we can read."""
-    raw = store.read_beside(path)
+    raw = disk.read_beside(path)
     if raw is None:
         return None
     try:

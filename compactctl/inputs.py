@@ -9,11 +9,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from compactctl import agents
+from compactctl.disk import read_error
 from compactctl.errors import NotFound, ReadError, UsageError
 from compactctl.generations import is_output
 from compactctl.layout import COMPACTED
 from compactctl.options import Selection
-from compactctl.store import read_error
 
 SESSION_ENDINGS = (".jsonl", ".json", ".jsonl.zst")
 OWN_ENDINGS = (f"{COMPACTED}.jsonl", f"{COMPACTED}.jsonl.zst")

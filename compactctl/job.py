@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl import generations, layout, receipt, store, views
+from compactctl import disk, generations, layout, receipt, store, views
 from compactctl.cut import summarised
 from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace, Splice, Splices
 from compactctl.errors import UsageError
@@ -171,7 +171,7 @@ def start(
     ids, or the target is no number.
     """
     job = Job(session, options, paths, command, spills)
-    if job.is_in_place and store.is_packed(session.path):
+    if job.is_in_place and disk.is_packed(session.path):
         raise UsageError(f"{session.path}: a packed session can't be changed in place; unpack it first")
     if options.place == NEW_SESSION:
         job.source_sha256 = session.document.sha256()

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl import __version__, apply, generations, hooks, layout, metas, prices, store, views
+from compactctl import __version__, apply, disk, generations, hooks, layout, metas, prices, views
 from compactctl.commit import history_path, require_place, summary_path, write_spills
 from compactctl.cut import choose_cut, summarised
 from compactctl.desk import Desk
@@ -347,7 +347,7 @@ def _earlier(job: Job) -> Receipt | None:
         is_there = found.output.bytes == document.size_bytes and document.sha256() == found.output.sha256
     else:
         is_source = found.source.bytes == document.size_bytes and document.sha256() == found.source.sha256
-        is_there = is_source and paths.session.exists() and store.file_sha256(paths.session) == found.output.sha256
+        is_there = is_source and paths.session.exists() and disk.file_sha256(paths.session) == found.output.sha256
     return found if is_there and len(found.sessions) == len(job.planned) else None
 
 

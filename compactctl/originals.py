@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 from msgspec import Struct
 
-from compactctl import store
+from compactctl import disk
 from compactctl.document import Document, Splice
 from compactctl.errors import NoReceipt
 from compactctl.receipt import FileNote
@@ -122,11 +122,11 @@ def restored(
     """
     with contextlib.ExitStack() as files:
         if whole is not None:
-            source = Document(files.enter_context(store.reading(str(whole))))
+            source = Document(files.enter_context(disk.reading(str(whole))))
             yield from source.windows(0, source.size_bytes)
             return
-        kept = [read(files.enter_context(store.reading(str(path))), str(path))[1] for path in (values, copies) if path]
-        lines_of_history = files.enter_context(store.reading(str(history))) if history else None
+        kept = [read(files.enter_context(disk.reading(str(path))), str(path))[1] for path in (values, copies) if path]
+        lines_of_history = files.enter_context(disk.reading(str(history))) if history else None
         stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
         splices = (Splice(row.offset, row.offset + row.length, row.original(lines_of_history)) for row in stretches)
         try:

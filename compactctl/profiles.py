@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from compactctl.errors import UsageError
+from compactctl.errors import UsageError, reason_of
 from compactctl.model import ANTHROPIC_FORMATS
 
 SCHEMA = "compactctl.profile/1"
@@ -145,7 +145,7 @@ def read(path: str) -> Profile:
         with open(path, "rb") as source:
             raw = source.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{path}: the profile can't be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path}: the profile can't be read: {reason_of(error)}") from None
     if len(raw) > LARGEST_FILE_BYTES:
         raise UsageError(f"{path}: over {LARGEST_FILE_BYTES:,} bytes: no profile")
     try:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from compactctl import fit, profiles, store
-from compactctl.errors import UsageError
+from compactctl.errors import UsageError, reason_of
 from compactctl.options import Options
 from compactctl.outcome import Outcome, ScoresNote
 from compactctl.outputs.csv import cell
@@ -176,6 +176,6 @@ def _earlier(path: str) -> tuple[Score, ...]:
             raise UsageError(f"--compare {path}: too large to be what accuracy -o json printed")
         return msgspec.json.decode(raw, type=_Result).totals.accuracy.scores
     except OSError as error:
-        raise UsageError(f"--compare {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"--compare {path}: {reason_of(error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"--compare {path}: not what accuracy -o json printed: {error}") from None

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from compactctl import findings, formats, generations, layout, store
+from compactctl import disk, findings, formats, generations, layout, store
 from compactctl.document import Document
 from compactctl.errors import CompactctlError, EmptySession, NotCompactable, SourceChanged, UnknownFormat
 from compactctl.findings import Finding
@@ -50,7 +50,7 @@ class Session(Struct):
     path: str
     document: Document
     read: Read
-    snapshot: store.Snapshot | None
+    snapshot: disk.Snapshot | None
     """None for standard input."""
     own_receipt: Receipt | None
     """The receipt that this file is the output of."""
@@ -78,7 +78,7 @@ class Session(Struct):
 @contextlib.contextmanager
 def opened(path: str, format_name: str | None) -> Iterator[Session]:
     """Open and read a session file. Raises ReadError, naming the path, where that can't be done."""
-    with store.reading(path) as source, _unchanging(path) as snapshot:
+    with disk.reading(path) as source, _unchanging(path) as snapshot:
         document = Document(source)
         read = read_document(path, document, format_name)
         receipt = None
@@ -110,15 +110,15 @@ def _what_to_give(read: Read) -> str:
 
 
 @contextlib.contextmanager
-def _unchanging(path: str) -> Iterator[store.Snapshot | None]:
+def _unchanging(path: str) -> Iterator[disk.Snapshot | None]:
     """Give how a file is now (None for standard input). What goes wrong because it changed since is SourceChanged."""
-    snapshot = None if path == STANDARD_INPUT else store.Snapshot.of(Path(path))
+    snapshot = None if path == STANDARD_INPUT else disk.Snapshot.of(Path(path))
     try:
         yield snapshot
     except CompactctlError:
         raise
     except Exception as error:
-        if snapshot is not None and store.Snapshot.of(Path(path)) != snapshot:
+        if snapshot is not None and disk.Snapshot.of(Path(path)) != snapshot:
             raise SourceChanged(f"{path}: it changed while it was read; run it again") from error
         raise
 

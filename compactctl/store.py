@@ -9,197 +9,20 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import stat
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl import packing
-from compactctl.errors import NotFound, ReadError, SpillFailed, Unreadable, WriteError
+from compactctl.disk import BINARY, NO_FOLLOW, file_sha256, open_plain
+from compactctl.errors import SpillFailed, WriteError, reason_of
 from compactctl.layout import COMPACTED, SPILL_FOLDER, is_plain_name, own_paths, stem
 
-READ_BUFFER_BYTES = 1 << 20
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-
-
-# reading -----------------------------------------------------------------------------------------
-
-
-class Snapshot(Struct, frozen=True):
-    """What tells whether a file is still the one that was opened."""
-
-    size_bytes: int
-    modified_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: Path) -> "Snapshot | None":
-        """Return how a file is now; None where it is gone."""
-        try:
-            status = path.stat()
-        except OSError:
-            return None
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-def open_plain(path: Path | str, more_flags: int = 0) -> BinaryIO:
-    """Open a plain file for reading. Raises OSError for all else: a pipe or a device could keep us waiting for ever."""
-    _require_plain(os.lstat(path) if more_flags & _NO_FOLLOW else os.stat(path))
-    descriptor = os.open(path, os.O_RDONLY | _NO_WAITING | _BINARY | more_flags)
-    try:
-        _require_plain(os.fstat(descriptor))
-    except OSError:
-        os.close(descriptor)
-        raise
-    return open(descriptor, "rb", buffering=READ_BUFFER_BYTES)
-
-
-def _require_plain(status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file")
-    if stat.S_ISFIFO(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a pipe, not a file; standard input is read by the name -")
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a device or a socket or a link, not a file")
-
-
-@contextlib.contextmanager
-def reading(path: str) -> Iterator[BinaryIO]:
-    """Open a session for reading: a file, a zstd file (unpacked to a temporary file), or `-` for standard input.
-
-    Raises NotFound or Unreadable, naming the path.
-    """
-    if path == "-":
-        if sys.stdin is None:
-            raise Unreadable("standard input is closed")
-        with tempfile.TemporaryFile() as spooled:
-            shutil.copyfileobj(sys.stdin.buffer, spooled, READ_BUFFER_BYTES)
-            spooled.seek(0)
-            yield spooled
-        return
-    try:
-        source = open_plain(path)
-    except OSError as error:
-        raise read_error(path, error) from None
-    with source:
-        try:
-            is_packed = source.read(len(packing.MAGIC)) == packing.MAGIC
-        except OSError as error:
-            raise read_error(path, error) from None
-        source.seek(0)
-        if not is_packed:
-            yield source
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            _unpack(path, source, unpacked)
-            unpacked.seek(0)
-            yield unpacked
-
-
-def texts_named(session: Path, text: str) -> list[str]:
-    """Return the texts of the histories and spilled files beside a session that a text names, by folder and file.
-
-    Files elsewhere are not looked at, whatever the text says; nor is what can't be read.
-    """
-    texts = []
-    for folder in dict.fromkeys((own_paths(session).folder, session.with_name(stem(session.name)))):
-        for path in sorted({*folder.glob("history*.jsonl"), *folder.glob(f"{SPILL_FOLDER}/*")}):
-            if f"{folder.name}/{path.relative_to(folder).as_posix()}" in text:
-                with contextlib.suppress(OSError), open_plain(path, _NO_FOLLOW) as source:
-                    texts.append(source.read().decode("utf-8", "replace"))
-    return texts
-
-
-def is_packed(path: str) -> bool:
-    """Return whether a file is compressed by zstd."""
-    try:
-        with open_plain(path) as source:
-            return source.read(len(packing.MAGIC)) == packing.MAGIC
-    except OSError as error:
-        raise read_error(path, error) from None
-
-
-def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
-    try:
-        unpacked.writelines(packing.unpacked(_windows(source), path))
-    except OSError as error:
-        raise Unreadable(f"{path}: no room to unpack it in {tempfile.gettempdir()}: {_reason(error)}") from None
-
-
-def _windows(source: BinaryIO) -> Iterator[bytes]:
-    while window := source.read(READ_BUFFER_BYTES):
-        yield window
-
-
-def read_error(path: str, error: OSError) -> ReadError:
-    """Return the error that says why a path can't be read."""
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return NotFound(f"{path}: no such file or folder")
-    return Unreadable(f"{path}: {_reason(error)}")
-
-
-def read_beside(path: Path) -> bytes | None:
-    """Return the bytes of a small file that lies beside a session; None where there is none that can be read."""
-    try:
-        with open_plain(path) as source:
-            return source.read()
-    except OSError:
-        return None
-
-
-def file_sha256(path: Path) -> str:
-    """Return the hex digest of a file; "" for what is no plain file that can be read."""
-    digest = sha256()
-    try:
-        with open_plain(path) as source:
-            for window in _windows(source):
-                digest.update(window)
-    except OSError:
-        return ""
-    return digest.hexdigest()
-
-
-def line_digests(path: Path) -> frozenset[str]:
-    """Return the hex digests of a file's lines, without their line ends and the blanks before those."""
-    with path.open("rb") as source:
-        return frozenset(sha256(line.rstrip(b"\r\n")).hexdigest() for line in source)
-
-
-def existing_spills(folder: Path) -> dict[str, str]:
-    """Return the files in a spill folder: name to sha256, or to "" for what is no plain file."""
-    try:
-        with os.scandir(folder) as entries:
-            return {
-                entry.name: file_sha256(Path(entry.path)) if entry.is_file(follow_symlinks=False) else ""
-                for entry in entries
-            }
-    except OSError:
-        return {}
-
-
-def disk_bytes(folder: Path) -> int:
-    """Return the bytes of all plain files under a folder; 0 where there is none."""
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                status = os.lstat(os.path.join(root, name))
-                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return total
-
-
-# writing -----------------------------------------------------------------------------------------
 
 
 class Candidate:
@@ -246,7 +69,7 @@ class Candidate:
             raise
 
     def _open(self) -> BinaryIO:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
         return os.fdopen(os.open(self._temporary, flags, FILE_MODE), "wb")
 
     def commit(self) -> None:
@@ -380,6 +203,32 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def existing_spills(folder: Path) -> dict[str, str]:
+    """Return the files in a spill folder: name to sha256, or to "" for what is no plain file."""
+    try:
+        with os.scandir(folder) as entries:
+            return {
+                entry.name: file_sha256(Path(entry.path)) if entry.is_file(follow_symlinks=False) else ""
+                for entry in entries
+            }
+    except OSError:
+        return {}
+
+
+def texts_named(session: Path, text: str) -> list[str]:
+    """Return the texts of the histories and spilled files beside a session that a text names, by folder and file.
+
+    Files elsewhere are not looked at, whatever the text says; nor is what can't be read.
+    """
+    texts = []
+    for folder in dict.fromkeys((own_paths(session).folder, session.with_name(stem(session.name)))):
+        for path in sorted({*folder.glob("history*.jsonl"), *folder.glob(f"{SPILL_FOLDER}/*")}):
+            if f"{folder.name}/{path.relative_to(folder).as_posix()}" in text:
+                with contextlib.suppress(OSError), open_plain(path, follow=False) as source:
+                    texts.append(source.read().decode("utf-8", "replace"))
+    return texts
+
+
 def write_spill(folder: Path, name: str, data: bytes) -> Path:
     """Write one spilled text and read it back, or reuse a file with the very same bytes.
 
@@ -407,11 +256,11 @@ def write_spill(folder: Path, name: str, data: bytes) -> Path:
         if _plain_bytes(path) != data:
             raise SpillFailed(f"{path}: read back, it is not what was written")
     except OSError as error:
-        raise SpillFailed(f"{path}: {_reason(error)}") from None
+        raise SpillFailed(f"{path}: {reason_of(error)}") from None
     return path
 
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
 
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
@@ -438,7 +287,7 @@ def _make_spill_folder(folder: Path) -> None:
 def _plain_bytes(path: Path) -> bytes | None:
     """Return a plain file's bytes, never through a link; None for anything else."""
     try:
-        with open_plain(path, _NO_FOLLOW) as source:
+        with open_plain(path, follow=False) as source:
             return source.read()
     except OSError:
         return None
@@ -478,8 +327,4 @@ def sync_folder(path: Path) -> None:
 
 def write_error(path: Path, error: OSError) -> WriteError:
     """Return the error that says why a path can't be written."""
-    return WriteError(f"{path}: cannot write: {_reason(error)}")
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+    return WriteError(f"{path}: cannot write: {reason_of(error)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import generations, holders, layout, originals, store, verify
+from compactctl import disk, generations, holders, layout, originals, store, verify
 from compactctl.document import Document
 from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
 from compactctl.job import IN_PLACE, replan
@@ -65,7 +65,7 @@ def _files(paths: layout.Paths, receipt: Receipt | None) -> tuple[Path | None, .
 def _kept(path: str) -> Iterator[Kept]:
     """Open a compacted session for undoing. Raises NoReceipt or NotRestorable, saying what is missing."""
     paths = layout.own_paths(Path(path))
-    with store.reading(path) as source:
+    with disk.reading(path) as source:
         document = Document(source)
         receipt = generations.own(paths, document.starts_as)
         written = (receipt.source, receipt.output) if receipt else _as_originals_say(paths)
@@ -88,7 +88,7 @@ def _as_originals_say(paths: layout.Paths) -> tuple[FileNote, FileNote]:
     """Return source and output as the originals file names them: a run that was killed may have left no receipt."""
     if not os.path.exists(paths.originals):
         raise _without_originals(paths)
-    with store.reading(str(paths.originals)) as rows:
+    with disk.reading(str(paths.originals)) as rows:
         header, _ = originals.read(rows, str(paths.originals))
     if header.output.name != paths.session.name:
         made = paths.session.with_name(header.output.name)
@@ -169,7 +169,7 @@ def _free_name(path: Path) -> Path:
 def _put(target: Path, digest: str, chunks: Iterator[bytes], is_applied: bool) -> Status:
     """Write a file unless it is there already. Raises OutputChanged where something else is."""
     if target.exists():
-        if store.file_sha256(target) == digest:
+        if disk.file_sha256(target) == digest:
             return "unchanged"
         raise OutputChanged(f"{target}: something else is there; move it away or restore elsewhere with --out DIR")
     if not is_applied:
@@ -244,7 +244,7 @@ def _history_check(receipt: Receipt, paths: layout.Paths) -> dict[str, list[str]
     note = receipt.history
     if note is None:
         return {}
-    is_whole = store.file_sha256(paths.folder / note.name) == note.sha256
+    is_whole = disk.file_sha256(paths.folder / note.name) == note.sha256
     return {"history_kept": [] if is_whole else [f"{note.name} is changed"]}
 
 
@@ -256,7 +256,7 @@ def _verified(session: Session, kept: Kept, checks: verify.Checks, appended_line
         path=session.path,
         format=session.read.format.name,
         session_id=session.read.transcripts[0].session_id,
-        bytes=Bytes(kept.document.size_bytes, kept.document.size_bytes, store.disk_bytes(kept.paths.folder)),
+        bytes=Bytes(kept.document.size_bytes, kept.document.size_bytes, disk.size_bytes(kept.paths.folder)),
         checks=checks.held,
         findings=notes(session.read.findings),
         notes=tuple(said),

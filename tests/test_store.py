@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from compactctl import inputs, run, session, store
+from compactctl import disk, inputs, run, session, store
 from compactctl.errors import Unreadable, WriteError
 from compactctl.options import Options
 from tests.builders.big_chat import big_chat
@@ -50,7 +50,7 @@ BESIDE = [
 @pytest.mark.parametrize("make", ODD[:2])
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path, make):
     make(tmp_path / "s.jsonl")
-    with pytest.raises(Unreadable), store.reading(str(tmp_path / "s.jsonl")):
+    with pytest.raises(Unreadable), disk.reading(str(tmp_path / "s.jsonl")):
         pass
 
 
