@@ -22,6 +22,7 @@ from compactctl import (
     originals,
     packing,
     receipt,
+    spill_files,
     store,
     verify,
 )
@@ -67,7 +68,7 @@ def _spill_failures(job: Job, item: Planned) -> list[Failure]:
     for spill in item.plan.spills:
         text = result_text(job.session.document, spill.result)
         try:
-            store.write_spill(job.paths.spills, spill.file, text.encode())
+            spill_files.write(job.paths.spills, spill.file, text.encode())
         except SpillFailed as error:
             place = spill.result.call_id, spill.exchange, spill.line
             failures.append(Failure(*place, str(error), item.sized.transcript.index))
@@ -256,7 +257,7 @@ def _checked(job: Job, before: Before, session_file: store.Candidate, kept: Kept
             "context_kept": _context_changes(job, before, result.transcripts),
             "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
             "spills_present": verify.missing_spills(
-                job.plans, lambda name, digest: store.spill_is_whole(job.paths.spills, name, digest)
+                job.plans, lambda name, digest: spill_files.is_whole(job.paths.spills, name, digest)
             ),
             **({"balanced": _unbalanced(job, kept)} if job.is_cut else {}),
             "settled": verify.unsettled(_second_run(job, document, result, noted)),

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl import disk, generations, layout, receipt, store, views
+from compactctl import disk, generations, layout, receipt, spill_files, views
 from compactctl.cut import summarised
 from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace, Splice, Splices
 from compactctl.errors import UsageError
@@ -202,7 +202,7 @@ def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
     """Plan (again) every session of the file; results in `failures` stay where they are."""
     session, options = job.session, job.options
     layer1 = options.settings.layer1 if job.spills else _NO_LIMITS
-    names = SpillNames(store.existing_spills(job.paths.spills))
+    names = SpillNames(spill_files.existing(job.paths.spills))
     texts = _texts(session.document, job.paths, session.read.format, options.settings.layer1)
     failed = {(failure.exchange, failure.call_id) for failure in failures}
     job.planned = []
@@ -330,7 +330,7 @@ def replan(
     """Return what a second run over a compacted session would plan, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
     texts = _texts(document, paths, read.format, layer1)
-    names = SpillNames(store.existing_spills(paths.spills))
+    names = SpillNames(spill_files.existing(paths.spills))
     return [
         make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed)
         for t in read.transcripts

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from compactctl import disk, findings, formats, generations, layout, store
+from compactctl import disk, findings, formats, generations, layout, spill_files
 from compactctl.document import Document
 from compactctl.errors import CompactctlError, EmptySession, NotCompactable, SourceChanged, UnknownFormat
 from compactctl.findings import Finding
@@ -147,7 +147,7 @@ def _missing_spills(receipt: Receipt, paths: layout.Paths) -> list[Finding]:
         Finding(decision.line, "missing-spill", f"{paths.spills.name}/{decision.file} is gone or changed")
         for session in receipt.sessions
         for decision in session.decisions
-        if decision.file is not None and not store.spill_is_whole(paths.spills, decision.file, decision.sha256 or "")
+        if decision.file is not None and not spill_files.is_whole(paths.spills, decision.file, decision.sha256 or "")
     ]
 
 

@@ -1,8 +1,7 @@
 """The only module that writes session files and what lies beside them: each whole or not at all, mode 0600.
 
-A whole-file write goes to a temporary file in the same folder, is synced, renamed over its name, and the folder is
-synced. So after a crash there is the old file or the new one. Spill files are created under a name that must be
-free and are never followed through a link.
+A file is written under a temporary name in the same folder, synced, and only then given its own name, which the synced
+folder keeps. So after a crash there is the old file or the new one. What a killed run left is removed by the next.
 """
 
 import contextlib
@@ -17,12 +16,14 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl.disk import BINARY, NO_FOLLOW, file_sha256, open_plain
-from compactctl.errors import SpillFailed, WriteError, reason_of
-from compactctl.layout import COMPACTED, SPILL_FOLDER, is_plain_name, own_paths, stem
+from compactctl.disk import BINARY, NO_FOLLOW
+from compactctl.errors import WriteError, reason_of
+from compactctl.layout import COMPACTED
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
 
 
 class Candidate:
@@ -34,7 +35,7 @@ class Candidate:
     def __init__(self, path: Path, like: Path | None = None) -> None:
         self.path = path
         self._like = like
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._temporary = _temporary(path)
         self._sha256 = sha256()
         self.size_bytes = 0
 
@@ -51,8 +52,8 @@ class Candidate:
         """Write and sync all of it. Raises WriteError and leaves nothing where that fails."""
         try:
             make_folder(self.path.parent)
-            _remove_leftovers(self.path)
-            with self._open() as target:
+            remove_leftovers(self.path)
+            with _created(self._temporary) as target:
                 for chunk in chunks:
                     target.write(chunk)
                     self._sha256.update(chunk)
@@ -67,10 +68,6 @@ class Candidate:
         except BaseException:
             self.discard()
             raise
-
-    def _open(self) -> BinaryIO:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
-        return os.fdopen(os.open(self._temporary, flags, FILE_MODE), "wb")
 
     def commit(self) -> None:
         """Put the file in place, in one step. Raises WriteError."""
@@ -87,6 +84,16 @@ class Candidate:
             os.unlink(self._temporary)
 
 
+def _temporary(path: Path) -> Path:
+    """Return where a file is written until it is whole; `_LEFTOVER` knows such names again."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def _created(path: Path) -> BinaryIO:
+    """Open a file for writing, for the user alone, under a name that must be free."""
+    return os.fdopen(os.open(path, _NEW_FILE, FILE_MODE), "wb")
+
+
 def _take_after(path: Path, model: Path) -> None:
     status = model.stat()
     with contextlib.suppress(OSError, AttributeError):
@@ -101,6 +108,34 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
     candidate.write(chunks)
     candidate.commit()
     return candidate
+
+
+def create(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all under a name that must be free. Raises OSError as the system gives it."""
+    temporary = _temporary(path)
+    try:
+        with _created(temporary) as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        _link_new(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    sync_folder(path.parent)
+
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+
+
+def _link_new(temporary: Path, path: Path) -> None:
+    """Give a finished file its name, which must be free. Where the file system has no links, rename instead."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS or os.path.lexists(path):
+            raise
+        os.rename(temporary, path)
 
 
 _OPEN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
@@ -146,7 +181,7 @@ def _ends_a_line(file: BinaryIO) -> bool:
 _LEFTOVER = re.compile(r"\.(.+)\.(\d+)\.part")
 
 
-def _remove_leftovers(path: Path) -> None:
+def remove_leftovers(path: Path) -> None:
     """Remove temporary files that a killed run left for this name, or anywhere in a folder of ours.
 
     What this process writes under other names is in use.
@@ -201,104 +236,6 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def existing_spills(folder: Path) -> dict[str, str]:
-    """Return the files in a spill folder: name to sha256, or to "" for what is no plain file."""
-    try:
-        with os.scandir(folder) as entries:
-            return {
-                entry.name: file_sha256(Path(entry.path)) if entry.is_file(follow_symlinks=False) else ""
-                for entry in entries
-            }
-    except OSError:
-        return {}
-
-
-def texts_named(session: Path, text: str) -> list[str]:
-    """Return the texts of the histories and spilled files beside a session that a text names, by folder and file.
-
-    Files elsewhere are not looked at, whatever the text says; nor is what can't be read.
-    """
-    texts = []
-    for folder in dict.fromkeys((own_paths(session).folder, session.with_name(stem(session.name)))):
-        for path in sorted({*folder.glob("history*.jsonl"), *folder.glob(f"{SPILL_FOLDER}/*")}):
-            if f"{folder.name}/{path.relative_to(folder).as_posix()}" in text:
-                with contextlib.suppress(OSError), open_plain(path, follow=False) as source:
-                    texts.append(source.read().decode("utf-8", "replace"))
-    return texts
-
-
-def write_spill(folder: Path, name: str, data: bytes) -> Path:
-    """Write one spilled text and read it back, or reuse a file with the very same bytes.
-
-    Raises SpillFailed where anything else has the name, a link stands in the way, or the disk refuses.
-    """
-    path = folder / name
-    try:
-        _make_spill_folder(folder)
-        _remove_leftovers(path)
-        if os.path.lexists(path):
-            if _plain_bytes(path) != data:
-                raise SpillFailed(f"{path}: something else is there")
-            return path
-        temporary = folder / f".{name}.{os.getpid()}.part"
-        try:
-            with os.fdopen(os.open(temporary, _NEW_FILE, FILE_MODE), "wb") as target:
-                target.write(data)
-                target.flush()
-                os.fsync(target.fileno())
-            _link_new(temporary, path)
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        sync_folder(folder)
-        if _plain_bytes(path) != data:
-            raise SpillFailed(f"{path}: read back, it is not what was written")
-    except OSError as error:
-        raise SpillFailed(f"{path}: {reason_of(error)}") from None
-    return path
-
-
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
-
-
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
-
-
-def _link_new(temporary: Path, path: Path) -> None:
-    """Give a finished file its name, which must be free. Where the file system has no links, rename instead."""
-    try:
-        os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in _NO_LINKS or os.path.lexists(path):
-            raise
-        os.rename(temporary, path)
-
-
-def _make_spill_folder(folder: Path) -> None:
-    """Make `<stem>.compacted/tool-results`; both must be real folders, not links to elsewhere."""
-    for part in (folder.parent, folder):
-        make_folder(part)
-        if not stat.S_ISDIR(os.lstat(part).st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, "not a folder of its own", str(part))
-
-
-def _plain_bytes(path: Path) -> bytes | None:
-    """Return a plain file's bytes, never through a link; None for anything else."""
-    try:
-        with open_plain(path, follow=False) as source:
-            return source.read()
-    except OSError:
-        return None
-
-
-def spill_is_whole(folder: Path, name: str, digest: str) -> bool:
-    """Return whether a spill file is there, is a plain file, and has this sha256."""
-    if not is_plain_name(name):
-        return False
-    data = _plain_bytes(folder / name)
-    return data is not None and sha256(data).hexdigest() == digest
 
 
 def make_folder(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import disk, generations, holders, layout, originals, store, verify
+from compactctl import disk, generations, holders, layout, originals, spill_files, store, verify
 from compactctl.document import Document
 from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
 from compactctl.job import IN_PLACE, replan
@@ -235,7 +235,7 @@ def _missing(receipt: Receipt, paths: layout.Paths) -> list[str]:
         f"{decision.file} is gone or changed"
         for session in receipt.sessions
         for decision in session.decisions
-        if decision.file and not store.spill_is_whole(paths.spills, decision.file, decision.sha256 or "")
+        if decision.file and not spill_files.is_whole(paths.spills, decision.file, decision.sha256 or "")
     ]
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from compactctl import run
-from compactctl.errors import OutputCollision
+from compactctl.errors import OutputCollision, SpillFailed
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders import codex
@@ -305,22 +305,22 @@ def test_a_spill_folder_that_is_a_link_elsewhere_is_refused(tmp_path, write_sess
 
 def test_a_failed_spill_keeps_its_original_and_the_next_run_tries_again(tmp_path, write_session, monkeypatch):
     path = write_session(big_chat())
-    from compactctl import store
+    from compactctl import spill_files
 
-    real = store.write_spill
+    real = spill_files.write
 
     def refuse_one(folder, name, data):
         if name == "call_0.txt":
-            raise store.SpillFailed(f"{name}: no space left on device")
+            raise SpillFailed(f"{name}: no space left on device")
         return real(folder, name, data)
 
-    monkeypatch.setattr(store, "write_spill", refuse_one)
+    monkeypatch.setattr(spill_files, "write", refuse_one)
     outcome = spill(path)
     assert (outcome.status, outcome.exit_code) == ("applied", 6)
     assert [note.call_id for note in outcome.layer1.spills] == ["call_2"]
     assert [note.call_id for note in outcome.layer1.failures] == ["call_0"]
     assert text(60_000) in json.loads((tmp_path / "s.compacted.jsonl").read_text().splitlines()[3])["content"]
-    monkeypatch.setattr(store, "write_spill", real)
+    monkeypatch.setattr(spill_files, "write", real)
     again = spill(path)
     assert (again.status, again.exit_code) == ("applied", 0)
     assert [note.call_id for note in again.layer1.spills] == ["call_0", "call_2"]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from compactctl import desk, metas, run
-from compactctl.errors import ProviderUnavailable, TooLong
+from compactctl.errors import ProviderUnavailable, SpillFailed, TooLong
 from compactctl.options import Options
 from compactctl.providers.interface import Answer
 from compactctl.settings import Settings, with_changes
@@ -219,14 +219,14 @@ def test_a_second_summary_of_a_summary_alone_asks_nobody(tmp_path, write_session
 
 
 def test_a_failed_spill_does_not_stop_layer_2(write_session, provider, monkeypatch):
-    from compactctl import store
+    from compactctl import spill_files
 
     provider()
 
     def refuse(folder, name, data):
-        raise store.SpillFailed(f"{name}: no space left on device")
+        raise SpillFailed(f"{name}: no space left on device")
 
-    monkeypatch.setattr(store, "write_spill", refuse)
+    monkeypatch.setattr(spill_files, "write", refuse)
     path = write_session(long_chat(12, 3_000))
     changes = ["layer1.single_limit_bytes=1000", "layer1.preview_head_bytes=900"]
     planned = compact(path, options(apply=False, window=8_000, changes=changes))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import store
+from compactctl import spill_files
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import BY_GROUP, Finding
 from compactctl.model import Transcript
@@ -37,7 +37,7 @@ def losses(session: Session, transcript: Transcript, read_bytes: int | None = No
         own.add(Path(session.path).name)
 
     def files(text: str) -> Sequence[str]:
-        return () if session.path == STANDARD_INPUT else store.texts_named(Path(session.path), text)
+        return () if session.path == STANDARD_INPUT else spill_files.texts_named(Path(session.path), text)
 
     written_lines = (session.own_receipt.output.lines or 0) if session.own_receipt else 0
     made = moments(session.document, session.read.format, transcript, written_lines, read_bytes)
