@@ -100,10 +100,6 @@ def can_resume(client, path):
     return first.get("type") == "session"
 
 
-REAL = [(client, path) for client in NAMES for path in real_sessions(client)]
-NO_SAMPLES = pytest.param("codex", None, marks=pytest.mark.skip(reason="no real sessions beside the repository"))
-
-
 # what is sent --------------------------------------------------------------------------------------
 
 
@@ -148,6 +144,21 @@ def a_cut(messages):
     asked = [index for index in range(leading, len(messages)) if is_said_by_user(messages[index])]
     pinned = asked[-1] if asked and asked[-1] < first_kept else None
     return Cut(leading, first_kept, pinned) if first_kept - leading > (pinned is not None) else None
+
+
+def real_cut(client, path):
+    """Return a cut of the first session of a real file; None where there is nothing to cut."""
+    sessions = formats.get(NAMES[client]).read(Document(io.BytesIO(path.read_bytes())))
+    return a_cut(sessions[0].messages) if sessions else None
+
+
+REAL = [
+    pytest.param(client, path, cut, id=f"{client}-{path.stem[:28]}")
+    for client in NAMES
+    for path in real_sessions(client)
+    if (cut := real_cut(client, path)) is not None
+]
+NO_SAMPLES = pytest.param(None, None, None, marks=pytest.mark.skip(reason="no real sessions beside the repository"))
 
 
 def resumed(client, data, cut, keep_history, tmp_path):
@@ -209,15 +220,11 @@ def test_what_the_program_wrote_goes_on_and_is_not_compacted_first(client, place
     assert is_closed(told)
 
 
-@pytest.mark.parametrize(
-    "client, path",
-    REAL or [NO_SAMPLES],
-    ids=lambda value: value if isinstance(value, str) else value and value.stem[:28],
-)
-def test_a_real_session_goes_on_behind_its_summary(client, path, tmp_path):
-    data = path.read_bytes()
-    sessions = formats.get(NAMES[client]).read(Document(io.BytesIO(data)))
-    cut = a_cut(sessions[0].messages) if sessions else None
-    if cut is None:
-        pytest.skip("nothing to cut")
-    hold(*resumed(client, data, cut, False, tmp_path))
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="no real sessions beside the repository")
+def test_every_client_has_real_sessions_that_can_be_cut():
+    assert {case.values[0] for case in REAL} == set(NAMES)
+
+
+@pytest.mark.parametrize("client, path, cut", REAL or [NO_SAMPLES])
+def test_a_real_session_goes_on_behind_its_summary(client, path, cut, tmp_path):
+    hold(*resumed(client, path.read_bytes(), cut, False, tmp_path))
