@@ -34,6 +34,7 @@ from compactctl.formats.blocks import Content, read_content
 from compactctl.formats.claude_code.lines import SYNTHETIC_MODEL
 from compactctl.formats.logs import Log
 from compactctl.formats.strangers import Strangers
+from compactctl.formats.whole import file_bytes, lacks
 from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
@@ -478,7 +479,7 @@ class _Run:
 
     def _bytes(self, size_bytes: int) -> dict[str, int]:
         tally = {**part_bytes(self._parts), "copies": self._copied_bytes, "progress": self._event_bytes}
-        return {**tally, "other": max(0, size_bytes - sum(tally.values()) + tally["other"])}
+        return file_bytes(tally, size_bytes)
 
 
 def _counts(raw: Raw) -> _Counts | None:
@@ -506,9 +507,5 @@ def _side_run(name: str, drafts: list[_Draft], usages: Mapping[str, Usage]) -> S
 
 
 def _findings(messages: Sequence[Message], requests: Sequence[Usage]) -> list[Finding]:
-    if not messages:
-        return [Finding(None, "empty-session", "no message in its context")]
-    findings = pairing_findings(messages, order_matters=False)
-    if not requests and any(message.role == "assistant" for message in messages):
-        findings.append(Finding(None, "no-usage", "no usage was recorded"))
-    return findings
+    lacking = lacks(messages, requests, "no usage was recorded", empty="no message in its context")
+    return [*pairing_findings(messages, order_matters=False), *lacking]

@@ -25,6 +25,7 @@ from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_result
 from compactctl.formats.logs import Log
 from compactctl.formats.strangers import Strangers
+from compactctl.formats.whole import file_bytes, lacks
 from compactctl.json_text import string
 from compactctl.model import (
     Message,
@@ -37,7 +38,6 @@ from compactctl.model import (
     ToolResult,
     Transcript,
     context_bytes,
-    part_bytes,
     utf8_size,
 )
 from compactctl.turns import pairing_findings
@@ -215,8 +215,7 @@ class _Thread:
         """Return what was read; `size_bytes` are the file's bytes that are this thread's."""
         messages = tuple(message for exchange in self._exchanges for message in _messages(exchange))
         results = [(message.line, message.result) for message in messages]
-        tally = part_bytes(part for message in messages for part in message.parts)
-        tally["other"] = max(0, size_bytes - sum(tally.values()) + tally["other"])
+        in_context = context_bytes(messages)
         return Transcript(
             format=FORMAT.name,
             messages=messages,
@@ -224,9 +223,11 @@ class _Thread:
             agent=AGENT,
             index=index,
             results=tuple(SeenResult(line, result.name, result.size_bytes) for line, result in results if result),
-            bytes_by_kind=tally,
-            context_bytes_by_kind=context_bytes(messages),
-            findings=sort([*strangers, *_findings(messages)]),
+            bytes_by_kind=file_bytes(in_context, size_bytes),
+            context_bytes_by_kind=in_context,
+            findings=sort(
+                [*strangers, *pairing_findings(messages, order_matters=False), *lacks(messages, (), SUMS_ONLY)]
+            ),
         )
 
 
@@ -249,9 +250,3 @@ def _answer(item: _Item, place: Place, call_id: str, name: str) -> ToolResult:
 def _messages(exchange: _Exchange) -> list[Message]:
     said = Message("assistant", tuple(exchange.parts), tuple(exchange.records), exchange.line)
     return [said, *(Message("tool", (result,), (record,), line) for result, record, line in exchange.answers)]
-
-
-def _findings(messages: Sequence[Message]) -> list[Finding]:
-    if not messages:
-        return [Finding(None, "empty-session", "no message in it")]
-    return [*pairing_findings(messages, order_matters=False), Finding(None, "no-usage", SUMS_ONLY)]

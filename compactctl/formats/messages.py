@@ -25,6 +25,7 @@ from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSessio
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.formats.messages_compact import compaction
 from compactctl.formats.strangers import Strangers
+from compactctl.formats.whole import file_bytes
 from compactctl.json_text import string
 from compactctl.model import (
     Message,
@@ -412,7 +413,6 @@ class _Session:
         self._join()
         messages, anchor_floor = self._summed_up()
         in_context = context_bytes(messages)
-        known = sum(size for kind, size in in_context.items() if kind != "other")
         requests = tuple(self._requests.values())
         return Transcript(
             format=self._name,
@@ -427,7 +427,7 @@ class _Session:
                 for message in messages
                 if (result := message.result) is not None
             ),
-            bytes_by_kind={**in_context, "other": max(0, size_bytes - known)},
+            bytes_by_kind=file_bytes(in_context, size_bytes),
             context_bytes_by_kind=in_context,
             findings=sort([*findings, *self._findings(messages)]),
         )

@@ -51,6 +51,7 @@ from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
+from compactctl.formats.whole import lacks
 from compactctl.model import (
     Compaction,
     Message,
@@ -228,12 +229,8 @@ def _compaction(node: Node) -> Compaction:
 
 def _message_findings(messages: Sequence[Message], requests: Sequence[Usage]) -> list[Finding]:
     said = [message for message in messages if message.role == "assistant" or not _is_reminder(message)]
-    findings = pairing_findings(said, order_matters=False)
-    if not messages:
-        findings.append(Finding(None, "empty-session", "no message in its context"))
-    elif not requests and any(message.role == "assistant" for message in messages):
-        findings.append(Finding(None, "no-usage", "no usage was recorded"))
-    return findings
+    lacking = lacks(messages, requests, "no usage was recorded", empty="no message in its context")
+    return [*pairing_findings(said, order_matters=False), *lacking]
 
 
 def _blank_summary(path: Path) -> list[Finding]:

@@ -36,6 +36,7 @@ from compactctl.formats.codex.replay import (
     without_turns,
 )
 from compactctl.formats.strangers import Strangers, not_read
+from compactctl.formats.whole import file_bytes, lacks
 from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
@@ -320,16 +321,14 @@ class Reader:
         tally = part_bytes(chain.from_iterable(self._weighed))
         tally["copies"] = self._copied_bytes
         tally["progress"] = self._event_bytes - self._copied_bytes
-        tally["other"] = 0
-        return {**tally, "other": document.size_bytes - sum(tally.values())}
+        return file_bytes(tally, document.size_bytes)
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
-        findings = [*pairing_findings(messages, order_matters=False), *self._strangers.findings(not_read)]
-        if not messages:
-            findings.append(Finding(None, "empty-session", "no message in it"))
-        elif not self._requests and any(message.role == "assistant" for message in messages):
-            findings.append(Finding(None, "no-usage", "no token count of any request"))
-        return findings
+        return [
+            *pairing_findings(messages, order_matters=False),
+            *self._strangers.findings(not_read),
+            *lacks(messages, self._requests, "no token count of any request"),
+        ]
 
 
 def _parent(header: Payload) -> str | None:

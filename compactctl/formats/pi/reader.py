@@ -23,6 +23,7 @@ from compactctl.formats.pi.shapes import (
 )
 from compactctl.formats.pi.slim import OWN_TOOLS
 from compactctl.formats.strangers import Strangers, not_read
+from compactctl.formats.whole import file_bytes, lacks
 from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
@@ -192,16 +193,14 @@ class Reader:
         results = [part for node in self._nodes if node.role == "toolResult" for part in node.parts]
         copies = (copy for part in results if isinstance(part, ToolResult) for copy in part.copies)
         tally["copies"] = sum(copy.size_bytes for copy in copies)
-        tally["other"] = 0
-        return {**tally, "other": document.size_bytes - sum(tally.values())}
+        return file_bytes(tally, document.size_bytes)
 
     def _findings(self, messages: tuple[Message, ...]) -> list[Finding]:
-        findings = [*pairing_findings(messages, order_matters=True), *self._strangers.findings(not_read)]
-        if not messages:
-            findings.append(Finding(None, "empty-session", "no message in it"))
-        elif not self._requests and any(message.role == "assistant" for message in messages):
-            findings.append(Finding(None, "no-usage", "no answer tells its usage"))
-        return findings
+        return [
+            *pairing_findings(messages, order_matters=True),
+            *self._strangers.findings(not_read),
+            *lacks(messages, self._requests, "no answer tells its usage"),
+        ]
 
 
 # parts of entries ----------------------------------------------------------------------------------
