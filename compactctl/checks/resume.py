@@ -1,34 +1,21 @@
 """Resume: what an agent or a provider stumbles over when the session goes on.
 
-What a format alone can know stands beside its code, and is looked up here by its name.
+What a format alone can know stands beside its code, and is asked of the format.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath, PureWindowsPath
 
 from compactctl.checks.interface import Check, Subject
-from compactctl.document import Document
 from compactctl.findings import Finding
-from compactctl.formats import messages_checks
-from compactctl.formats.claude_code import checks as claude_code_checks
-from compactctl.formats.codex import checks as codex_checks
-from compactctl.formats.pi import checks as pi_checks
-from compactctl.model import Transcript
+from compactctl.formats import FORMATS
 from compactctl.preview import saved_path
 from compactctl.session import STANDARD_INPUT
 from compactctl.texts import result_text
 
-BY_FORMAT: dict[str, Callable[[Document, Transcript], Iterable[Finding]]] = {
-    "claude-code": claude_code_checks.check,
-    "codex": codex_checks.check,
-    "pi": pi_checks.check,
-    "anthropic": messages_checks.check,
-    "chat": messages_checks.check,
-}
-
 _FORMAT_RULES = tuple(
-    dict.fromkeys((*claude_code_checks.RULES, *codex_checks.RULES, *pi_checks.RULES, *messages_checks.RULES))
+    dict.fromkeys(rule for format_ in FORMATS.values() if format_.check for rule in format_.check.rules)
 )
 
 DEEPEST = 4
@@ -37,8 +24,8 @@ DEEPEST = 4
 
 def by_format(subject: Subject) -> Iterable[Finding]:
     """Return what the session's format knows to be wrong."""
-    check = BY_FORMAT.get(subject.sized.transcript.format)
-    return check(subject.session.document, subject.sized.transcript) if check else ()
+    check = subject.session.read.format.check
+    return check.find(subject.session.document, subject.sized.transcript) if check else ()
 
 
 def nobody_asks(subject: Subject) -> Iterator[Finding]:

@@ -1,11 +1,12 @@
 """What a format is: it recognises its records, reads a document, and says how its agent wants edits made."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from compactctl.document import Document, Edit, Replace
+from compactctl.findings import Finding
 from compactctl.model import ToolResult, Transcript
 from compactctl.plan import Cut
 
@@ -97,6 +98,13 @@ class Mend(Struct, frozen=True):
     edits: tuple[Edit, ...]
 
 
+class OwnCheck(Struct, frozen=True):
+    """What `audit` asks of one format, beyond what reading finds: a pure function, and the rules of its findings."""
+
+    rules: tuple[str, ...]
+    find: Callable[[Document, Transcript], Iterable[Finding]]
+
+
 class Format(Protocol):
     """One session format. Implementations are modules-as-values: stateless, one instance in the table."""
 
@@ -129,6 +137,11 @@ class Format(Protocol):
     @property
     def in_place_risk(self) -> str:
         """What else of its agent's may rely on the bytes of a session file, in words; "" where nothing does."""
+        ...
+
+    @property
+    def check(self) -> OwnCheck | None:
+        """What else is to be looked for in its sessions, imported when it is asked for; None for nothing."""
         ...
 
     def claims(self, record: Mapping[str, Any]) -> bool:

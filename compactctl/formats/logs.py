@@ -21,6 +21,7 @@ class Log(Struct, frozen=True):
     is_anthropic: bool = False
     in_place_risk: str = ""
     preview_style: str = "seed"
+    check: None = None
 
     def spill_edits(self, document: Document, spilled: Sequence[Spilled]) -> list[Edit]:
         """Return nothing where nothing is to be spilled. Raises NotCompactable."""

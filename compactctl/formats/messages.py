@@ -21,7 +21,7 @@ from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.cutting import originals_behind
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.formats.messages_compact import compaction
 from compactctl.formats.strangers import Strangers
@@ -158,6 +158,13 @@ class MessageLines(Struct, frozen=True):
     printed_by: str = ""
     in_place_risk: str = ""
     preview_style: str = "seed"
+
+    @property
+    def check(self) -> OwnCheck:
+        """What an audit asks of it."""
+        from compactctl.formats.messages_checks import CHECK  # of all commands only `audit` has need of it
+
+        return CHECK
 
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether this is a message or a conversation, and in this format's shape."""

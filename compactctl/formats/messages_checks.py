@@ -15,11 +15,10 @@ from msgspec import Raw, Struct
 
 from compactctl.document import Document
 from compactctl.findings import Finding
+from compactctl.formats.interface import OwnCheck
 from compactctl.formats.messages import LEADING_ROLES, ROLES
 from compactctl.formats.signed import Block, Signed
 from compactctl.model import Transcript
-
-RULES = ("refused-role", "empty-content", "edited-reasoning", "hollow-reasoning")
 
 _ANTHROPIC_ROLES = (*LEADING_ROLES, "user", "assistant")
 
@@ -81,3 +80,6 @@ def _said(message: _Message, line: int, is_anthropic: bool, is_leading: bool) ->
         yield Finding(line, "empty-content", "the message has no content")
     elif isinstance(message.content, list) and any(block.is_empty_text for block in message.content):
         yield Finding(line, "empty-content", "a block of text is empty")
+
+
+CHECK = OwnCheck(("refused-role", "empty-content", "edited-reasoning", "hollow-reasoning"), check)

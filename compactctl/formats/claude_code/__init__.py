@@ -49,7 +49,7 @@ from compactctl.formats.claude_code.mend import CHAIN, mend_links, unknown_resul
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.formats.whole import lacks
 from compactctl.model import (
@@ -84,6 +84,13 @@ class ClaudeCode:
     printed_by = ""
     in_place_risk = ""
     preview_style = "native"
+
+    @property
+    def check(self) -> OwnCheck:
+        """What an audit asks of it."""
+        from compactctl.formats.claude_code.checks import CHECK  # of all commands only `audit` has need of it
+
+        return CHECK
 
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether a decoded record is certainly a line of a Claude Code session."""

@@ -16,11 +16,10 @@ from msgspec import Raw, Struct
 
 from compactctl.document import Document, Record
 from compactctl.findings import Finding
+from compactctl.formats.interface import OwnCheck
 from compactctl.formats.signed import Block, Signed
 from compactctl.json_text import read_json
 from compactctl.model import Transcript
-
-RULES = ("ignored-compaction", "edited-reasoning", "hollow-reasoning", "empty-content", "refused-role")
 
 ROLES = ("user", "assistant")
 
@@ -90,3 +89,6 @@ def _honoured(boundary: Record[_Line], uuids: set[Any]) -> Iterator[Finding]:
     if gone:
         text = f"{gone} of the {len(named)} messages to preserve are not in the file, so none is preserved"
         yield Finding(boundary.line, "ignored-compaction", text)
+
+
+CHECK = OwnCheck(("ignored-compaction", "edited-reasoning", "hollow-reasoning", "empty-content", "refused-role"), check)

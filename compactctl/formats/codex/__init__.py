@@ -41,7 +41,7 @@ from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
@@ -60,6 +60,13 @@ class Codex(Struct, frozen=True):
         "once it is shorter; --new-session leaves it whole"
     )
     preview_style: str = "seed"
+
+    @property
+    def check(self) -> OwnCheck:
+        """What an audit asks of it."""
+        from compactctl.formats.codex.checks import CHECK  # of all commands only `audit` has need of it
+
+        return CHECK
 
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether this is an envelope of a rollout, or what only files before 0.40 hold."""

@@ -18,10 +18,9 @@ from msgspec import Raw, Struct
 
 from compactctl.document import Document
 from compactctl.findings import Finding
+from compactctl.formats.interface import OwnCheck
 from compactctl.json_text import read_json
 from compactctl.model import Transcript
-
-RULES = ("missing-header", "missing-ordinal", "ignored-compaction")
 
 
 class _Payload(Struct):
@@ -102,3 +101,6 @@ def item_digest(raw: bytes) -> str:
     payload = value.get("payload") if isinstance(value, dict) else value
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+CHECK = OwnCheck(("missing-header", "missing-ordinal", "ignored-compaction"), check)

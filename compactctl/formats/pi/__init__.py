@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.formats.pi.compact import compaction
 from compactctl.formats.pi.fork import new_session
@@ -58,6 +58,13 @@ class PiSession(Struct, frozen=True):
     printed_by: str = ""
     in_place_risk: str = ""
     preview_style: str = "seed"
+
+    @property
+    def check(self) -> OwnCheck:
+        """What an audit asks of it."""
+        from compactctl.formats.pi.checks import CHECK  # of all commands only `audit` has need of it
+
+        return CHECK
 
     def claims(self, record: Mapping[str, Any]) -> bool:
         """Return whether this is a header or an entry of a pi session."""

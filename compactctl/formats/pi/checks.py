@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from compactctl.document import Document
 from compactctl.findings import Finding
+from compactctl.formats.interface import OwnCheck
 from compactctl.model import Transcript
-
-RULES = ("missing-header", "ignored-compaction")
 
 
 class _Entry(Struct):
@@ -64,3 +63,6 @@ def _is_above(wanted: str, entry: _Entry, parents: dict[str, Any]) -> bool:
         seen.add(parent)
         parent = parents.get(parent)
     return False
+
+
+CHECK = OwnCheck(("missing-header", "ignored-compaction"), check)
