@@ -87,12 +87,12 @@ def set_aside(paths: layout.Paths, receipt: Receipt) -> None:
     for number in _numbers(paths.folder, "report."):
         kept = paths.numbered("report", number, REPORT_ENDING)
         if receipt_at(kept) == receipt:
-            kept.rename(paths.numbered("report", number, UNDONE_ENDING))
+            store.rename(kept, paths.numbered("report", number, UNDONE_ENDING))
     left = _in_force(paths)
     if left:
         store.write_whole(paths.report, [paths.numbered("report", left[0], REPORT_ENDING).read_bytes()])
     else:
-        paths.report.unlink(missing_ok=True)
+        store.remove(paths.report)
 
 
 def _in_force(paths: layout.Paths) -> list[int]:

@@ -178,6 +178,22 @@ def _ends_a_line(file: BinaryIO) -> bool:
     return file.read(1) == b"\n"
 
 
+def rename(path: Path, new_path: Path) -> None:
+    """Give a file another name, in the place of what has it. Raises WriteError."""
+    try:
+        os.replace(path, new_path)
+    except OSError as error:
+        raise write_error(new_path, error) from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, where there is one. Raises WriteError."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from None
+
+
 _LEFTOVER = re.compile(r"\.(.+)\.(\d+)\.part")
 
 

@@ -25,6 +25,20 @@ OWNERS = {
 }
 """Where a library may be imported, so that it can be replaced in one place and loaded late."""
 
+OF_OS = {
+    *("chmod", "chown", "link", "makedirs", "mkdir", "open", "remove", "removedirs", "rename", "renames", "replace"),
+    *("rmdir", "symlink", "truncate", "unlink", "utime"),
+}
+OF_PATHS = {"hardlink_to", "mkdir", "rename", "rmdir", "symlink_to", "touch", "unlink", "write_bytes", "write_text"}
+WRITING = re.compile("[wax+]")
+
+NO_SESSION_FILES = {
+    "cli/help.py": "formatter.write_text",
+    "cli/streams.py": "os.open",
+    "disk.py": "os.open",
+}
+"""Calls outside the store that look like writes: a formatter's, the null device, and the flags of reading."""
+
 
 def _units() -> dict[str, list[Path]]:
     """Return the modules and folders of the package by name, each with its files."""
@@ -67,3 +81,32 @@ def test_imports_go_up_the_map(name):
 def test_a_library_is_imported_in_its_place_only(library):
     users = {name for name, paths in UNITS.items() if library in {i.split(".")[0] for i in _imports(paths)}}
     assert users <= OWNERS[library]
+
+
+def _writes(path: Path) -> list[str]:
+    """Return the calls in a file that write to a disk, or look so."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return [ast.unparse(call.func) for call in calls if _is_write(call)]
+
+
+def _is_write(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="os"), attr=name):
+            return name in OF_OS
+        case ast.Attribute(value=ast.Name(id="shutil"), attr=name):
+            return name.startswith(("copy", "move", "rmtree")) and name != "copyfileobj"
+        case ast.Name(id="open") | ast.Attribute(attr="open"):
+            modes = call.args[1:] if isinstance(call.func, ast.Name) else call.args
+            given = [*modes, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+            return any(isinstance(mode, ast.Constant) and WRITING.search(str(mode.value)) for mode in given)
+        case ast.Attribute(value=ast.Name(id="store")):
+            return False
+        case ast.Attribute(attr=name):
+            return name in OF_PATHS
+    return False
+
+
+def test_only_the_store_writes():
+    found = {str(path.relative_to(PACKAGE)): _writes(path) for path in PACKAGE.rglob("*.py")}
+    assert "os.replace" in found.pop("store.py")
+    assert {name: ", ".join(calls) for name, calls in found.items() if calls} == NO_SESSION_FILES
