@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from compactctl import disk, generations, layout, views
 from compactctl.errors import OverTarget, SpillFailed
-from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, make_edits, start
+from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, start
+from compactctl.job_edits import make_edits
 from compactctl.options import Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session

@@ -31,7 +31,8 @@ from compactctl.document import Document, Splice, Splices
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import CompactionEdits, SideFile
-from compactctl.job import Edits, Job, Planned, hidden_tokens, interval_after, make_edits, plan, replan
+from compactctl.job import Job, Planned, hidden_tokens, interval_after, plan, replan
+from compactctl.job_edits import Edits, make_edits
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Failure, Plan
