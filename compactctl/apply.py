@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from compactctl import disk, generations, layout, views
 from compactctl.errors import OverTarget, SpillFailed
-from compactctl.job import BESIDE, NEW_SESSION, Job, Planned, start
+from compactctl.job import Job, Planned, start
 from compactctl.job_edits import make_edits
-from compactctl.options import Options
+from compactctl.options import BESIDE, NEW_SESSION, Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
 

@@ -1,7 +1,6 @@
 """One session file on its way: what is planned for it, and what the plan makes of its tokens."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from compactctl.errors import UsageError
 from compactctl.formats.interface import Format, Metas, NewSession
 from compactctl.measure import overhead
 from compactctl.model import ToolResult
-from compactctl.options import Options
+from compactctl.options import IN_PLACE, NEW_SESSION, Options, target_tokens
 from compactctl.outcome import FateCounts, Layer2Note
 from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
@@ -28,9 +27,6 @@ from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
 from compactctl.texts import result_text
 from compactctl.turns import Pairs
-
-IN_PLACE, NEW_SESSION, BESIDE = "in place", "new session", "beside"
-
 
 KEPT_RESULT_BYTES = 2048
 """Where what is kept is too much on its own, results in it are spilled that are larger than this."""
@@ -288,22 +284,6 @@ def _target(sized: views.Sized, options: Options) -> Target | None:
         return None
     tokens = target_tokens(options.target, sized.measured.window.tokens)
     return Target(tokens, partial(_tokens_after, sized), options.settings.estimator.bytes_per_token)
-
-
-_TARGET = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(%|[kKmM]?)")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
-
-
-def target_tokens(text: str, window_tokens: int) -> int:
-    """Return the tokens that `--target` asks for: a number, `120k`, or a percentage of the window.
-
-    Raises UsageError where it is none of these.
-    """
-    match = _TARGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
-    if match is None:
-        raise UsageError(f"--target {text}: write tokens (100000, 100k) or a percentage of the window (50%)")
-    number, unit = float(match[1]), match[2].lower()
-    return int(window_tokens * number / 100) if unit == "%" else int(number * _UNITS[unit])
 
 
 def _tokens_after(sized: views.Sized, spills: Collection[Spill]) -> int:

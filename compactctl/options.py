@@ -1,11 +1,19 @@
 """What a command was asked for, apart from the paths: one frozen value that every step gets."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
 
 from msgspec import Struct
 
+from compactctl.errors import UsageError
 from compactctl.findings import Severity
 from compactctl.settings import Settings
+
+Destination = Literal["beside", "in place", "new session"]
+"""Where a result goes: beside its source, in the place of it, or as a session of its own."""
+BESIDE: Final = "beside"
+IN_PLACE: Final = "in place"
+NEW_SESSION: Final = "new session"
 
 
 class Selection(Struct, frozen=True):
@@ -76,8 +84,7 @@ class Options(Struct, frozen=True, kw_only=True):
     target: str | None = None
     """`--target`: a number of tokens or a percentage of the window, as it was written."""
     slim: bool = False
-    place: str = "beside"
-    """Where a result goes: `beside` the source, `in place` of it, or as a `new session`."""
+    place: Destination = BESIDE
     backup: str = "zst"
     """What `in place` keeps of the original: `zst`, `copy` or `none`."""
     backup_dir: str | None = None
@@ -100,3 +107,19 @@ class Options(Struct, frozen=True, kw_only=True):
     scoring: Scoring = Scoring()
     allow_empty: bool = False
     debug: bool = False
+
+
+_TARGET = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(%|[kKmM]?)")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def target_tokens(text: str, window_tokens: int) -> int:
+    """Return the tokens that `--target` asks for: a number, `120k`, or a percentage of the window.
+
+    Raises UsageError where it is none of these.
+    """
+    match = _TARGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
+    if match is None:
+        raise UsageError(f"--target {text}: write tokens (100000, 100k) or a percentage of the window (50%)")
+    number, unit = float(match[1]), match[2].lower()
+    return int(window_tokens * number / 100) if unit == "%" else int(number * _UNITS[unit])

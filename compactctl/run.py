@@ -29,8 +29,7 @@ from compactctl.errors import (
     WriteError,
 )
 from compactctl.inputs import Input, Inputs
-from compactctl.job import IN_PLACE, target_tokens
-from compactctl.options import Options
+from compactctl.options import IN_PLACE, Options, target_tokens
 from compactctl.outcome import Batch, Outcome, Problem, Tally, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened, opened_to_compact

@@ -15,8 +15,8 @@ from msgspec import Struct
 from compactctl import disk, generations, holders, layout, originals, spill_files, store, verify
 from compactctl.document import Document
 from compactctl.errors import NoReceipt, NotRestorable, OutputChanged, UsageError, VerifyError, WriteError
-from compactctl.job import IN_PLACE, replan
-from compactctl.options import Options
+from compactctl.job import replan
+from compactctl.options import IN_PLACE, Options
 from compactctl.outcome import Bytes, Outcome, Output, Problem, Status, notes
 from compactctl.plan import Plan
 from compactctl.receipt import FileNote, Receipt

@@ -26,7 +26,7 @@ from compactctl.errors import OutputCollision, UsageError, WriteError
 if TYPE_CHECKING:
     from compactctl.cli.shelf import Shelf
     from compactctl.config import Config
-    from compactctl.options import Audit, Options, Selection
+    from compactctl.options import Audit, Destination, Options, Selection
     from compactctl.options import Scoring as ScoringOptions
     from compactctl.outcome import Batch, Outcome
     from compactctl.outputs import Printer, View
@@ -451,7 +451,7 @@ def _selection(finding: Finding) -> "Selection":
     return Selection(tuple(pattern.rstrip("/") for pattern in finding.exclude or ()), since, until)
 
 
-def _place(shrinking: Shrinking) -> str:
+def _place(shrinking: Shrinking) -> "Destination":
     if shrinking.in_place and shrinking.new_session:
         raise UsageError("--in-place and --new-session: choose one")
     if not shrinking.in_place and (shrinking.backup != "zst" or shrinking.backup_dir is not None):
