@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from compactctl import agents, apply, inputs, layout, store, views, workers
+from compactctl import agents, inputs, layout, store, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -269,6 +269,8 @@ def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
 
 
 def _spill_one(item: Input, options: Options) -> list[Outcome]:
+    from compactctl import apply  # the commands that only read do without its cost
+
     with opened_to_compact(item.path, options.format) as session:
         return apply.spill(session, options, _output(item, options))
 
