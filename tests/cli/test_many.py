@@ -1,0 +1,97 @@
+"""Many sessions at once: which are shown, and that nothing of the others is lost."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from compactctl import run
+from compactctl.__main__ import exit_code
+from compactctl.options import Options
+from compactctl.outcome import Bytes
+from tests.builders.outcomes import batch, failed, outcome
+from tests.cli.running import SAMPLES
+
+
+def many(count=25):
+    """Return a batch of sessions, each larger than the one before."""
+    return batch(*(outcome(f"{number}.jsonl", bytes=Bytes(1000 + number, 1000 + number)) for number in range(count)))
+
+
+def shown(capsys):
+    """Return the names of the sessions in a list at a terminal."""
+    return re.findall(r"^2026-03-02 +\S+ +(\d+)\.jsonl", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "arguments, names",
+    [
+        ([], range(24, 4, -1)),
+        (["--limit", "3"], [24, 23, 22]),
+        (["--all"], range(24, -1, -1)),
+        (["--sort", "modified", "--limit", "2"], [0, 1]),
+    ],
+)
+def test_a_terminal_shows_the_first_twenty_unless_told_otherwise(arguments, names, terminal, fake, capsys):
+    fake(many())
+    assert exit_code(["inspect", "x", *arguments]) == 0
+    assert shown(capsys) == [str(name) for name in names]
+
+
+def test_what_is_not_shown_is_in_the_totals_and_said(terminal, fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-q"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "25 sessions · 25.3 kB"
+    assert "...20 of 25, by size; --all, --limit N, --sort, --since DATE show others" in lines
+    assert len(lines) < 30
+
+
+def test_a_pipe_gets_all_of_them_in_their_order(fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x"])
+    assert re.findall(r"^(\d+)\.jsonl", capsys.readouterr().out, re.MULTILINE) == [str(name) for name in range(25)]
+
+
+@pytest.mark.parametrize("output", ["json", "jsonl", "csv"])
+def test_what_machines_read_has_all_of_them_at_a_terminal_too(output, terminal, fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-o", output])
+    assert len(re.findall(r"\d+\.jsonl", capsys.readouterr().out)) == 25
+
+
+def test_a_limit_holds_for_what_machines_read_and_the_totals_are_still_of_all(fake, capsys):
+    fake(many())
+    exit_code(["inspect", "x", "-o", "json", "--sort", "size", "--limit", "2"])
+    made = json.loads(capsys.readouterr().out)
+    assert [session["path"] for session in made["sessions"]] == ["24.jsonl", "23.jsonl"]
+    assert made["totals"]["sessions"] == 25
+
+
+def test_many_errors_do_not_scroll_everything_away(fake, capsys):
+    fake(batch(*(failed(f"{number}.txt") for number in range(30))))
+    exit_code(["inspect", "x"])
+    said = capsys.readouterr().err.splitlines()
+    assert (len(said), said[-1]) == (21, "and 10 more errors (-v says them all, -o json has them)")
+    exit_code(["inspect", "x", "-v"])
+    assert len(capsys.readouterr().err.splitlines()) == 30
+
+
+def test_a_batch_that_is_printed_as_it_comes_keeps_no_outcome():
+    taken = []
+    made = run.inspect([str(SAMPLES)], Options(), run.How(on_outcome=taken.append))
+    assert (made.outcomes, made.tally.sessions) == ([], len(taken))
+
+
+def test_workers_give_the_same_outcomes_in_the_same_order(tmp_path):
+    shutil.copytree(SAMPLES, tmp_path / "s")
+    odd = os.fsencode(tmp_path) + b"/s/caf\xe9.jsonl"
+    try:
+        shutil.copy(os.fsencode(SAMPLES / "chat.jsonl"), odd)
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    alone, together = (run.inspect([str(tmp_path / "s")], Options(), run.How(jobs=jobs)) for jobs in (1, 3))
+    assert len(alone.outcomes) > 8
+    assert alone == together
