@@ -17,7 +17,7 @@ from compactctl.options import Audit, Options
 from compactctl.session import opened
 from tests.builders import chat, claude, codex, pi
 from tests.builders.healthy import ASKED, CALL, HEALTHY, LAST, LINES, RESULT, at, healthy, inserted, jsonl, unlinked
-from tests.test_planted import PLANTS, Fault
+from tests.builders.planted import PLANTS, Fault
 
 MENDABLE = [
     pytest.param(name, plants, id=f"{title}-{name}")
