@@ -6,8 +6,11 @@ import msgspec
 
 from compactctl.document import Document
 from compactctl.formats.interface import Spilled
+from compactctl.measure import measure
 from compactctl.media import CLAUDE
 from compactctl.model import Media, Opaque, Reasoning, Text, ToolCall, ToolResult
+from compactctl.settings import Settings
+from compactctl.windows import choose
 
 
 def opened(raw):
@@ -70,3 +73,18 @@ def spilled(format_, raw, preview="gone", note="moved"):
 
 def values(raw):
     return [msgspec.json.decode(line) for line in raw.splitlines()]
+
+
+class Bytes:
+    """An estimator that is easy to follow: a token a byte of text."""
+
+    name = "bytes"
+
+    def tokens(self, messages):
+        return sum(part.size_bytes for message in messages for part in message.parts if hasattr(part, "size_bytes"))
+
+
+def measured(transcript):
+    """Return how full the context is, its texts counted by the byte."""
+    window = choose(transcript, Settings(), None, None)
+    return measure(transcript, Bytes(), window, Settings(), anchored=True)
