@@ -15,27 +15,14 @@ from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders import codex
 from tests.builders.big_chat import big_chat, call, text
+from tests.runs import APPLY, files_in, only, spill
 
-APPLY = Options(apply=True)
 OWN_WORDS = {"layer1.preview_wording": "the text is in {path}"}
 
 
 def limits(single, round_limit=200_000, **more):
     changes = [f"layer1.single_limit_bytes={single}", f"layer1.round_limit_bytes={round_limit}"]
     return Options(apply=True, settings=with_changes(Settings(), [*changes, *(f"{k}={v}" for k, v in more.items())]))
-
-
-def only(batch):
-    assert len(batch.outcomes) == 1
-    return batch.outcomes[0]
-
-
-def spill(path, options=APPLY):
-    return only(run.spill([str(path)], options))
-
-
-def files_in(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
 def test_a_dry_run_says_what_apply_would_do_and_writes_nothing(tmp_path, write_session):

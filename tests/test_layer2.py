@@ -13,9 +13,10 @@ from compactctl.options import Options
 from compactctl.providers.interface import Answer
 from compactctl.settings import Settings, with_changes
 from tests.builders import claude
+from tests.builders.agents import SESSIONS
 from tests.builders.long_chat import REQUEST, long_chat, records_of, small_window
 from tests.builders.provider import FakeProvider
-from tests.test_in_place import SESSIONS
+from tests.runs import files_in, only
 
 SUMMARY = "<analysis>They looked around.</analysis>\n<summary>The importer was looked at.</summary>"
 KEY = "AKIA" + "QWERTYUIOPASDFGH"
@@ -41,21 +42,12 @@ def provider(monkeypatch):
     return install
 
 
-def only(batch):
-    assert len(batch.outcomes) == 1
-    return batch.outcomes[0]
-
-
 def summarize(path, given=None):
     return only(run.summarize([str(path)], given or options()))
 
 
 def compact(path, given=None):
     return only(run.compact([str(path)], given or options()))
-
-
-def files_in(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
 # the described system's own list ------------------------------------------------------------------
