@@ -3,12 +3,8 @@
 import pytest
 
 from compactctl import formats
-from compactctl.measure import measure
-from compactctl.settings import Settings
-from compactctl.windows import choose
 from tests.clients import mock, real
-from tests.formats.reading import context, opened
-from tests.formats.test_logs import Bytes
+from tests.formats.reading import context, measured, opened
 
 pytestmark = pytest.mark.clients
 
@@ -20,9 +16,8 @@ def read(raw):
     document = opened(raw)
     format_ = formats.recognise(document)
     (found,) = format_.read(document)
-    window = choose(found, Settings(), None, None)
-    measured = measure(found, Bytes(), window, Settings(), anchored=True)
-    return found, measured.tokens if measured.anchored else None
+    size = measured(found)
+    return found, size.tokens if size.anchored else None
 
 
 @pytest.mark.parametrize(
