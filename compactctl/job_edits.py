@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from compactctl.cut import summarised
 from compactctl.document import Document, Drop, Edit, Insert, Put, Replace, Splice, Splices
-from compactctl.formats.interface import CompactionEdits, NewSession
+from compactctl.formats.interface import CompactionEdits, NewSession, RecordedCut
 from compactctl.job import Job, Planned
 from compactctl.json_text import read_json, write_json
 from compactctl.model import Transcript
@@ -65,9 +65,8 @@ def _compaction(job: Job, item: Planned) -> CompactionEdits:
     if done is None:
         return CompactionEdits((), ())
     tokens = item.sized.measured.tokens, item.tokens_after
-    return session.read.format.compaction(
-        session.document, item.sized.transcript, done.cut, done.metas, *tokens, job.options.keep_history
-    )
+    recorded = RecordedCut(done.cut, done.metas, *tokens, job.options.keep_history)
+    return session.read.format.compaction(session.document, item.sized.transcript, recorded)
 
 
 def _summarised_records(job: Job) -> frozenset[int]:

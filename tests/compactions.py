@@ -6,7 +6,7 @@ from msgspec import structs
 
 from compactctl.document import Document, DropTail
 from compactctl.formats.cutting import signed_reasoning
-from compactctl.formats.interface import Metas, Spilled
+from compactctl.formats.interface import Metas, RecordedCut, Spilled
 from compactctl.model import Message
 from compactctl.plan import Cut
 from tests import contexts
@@ -24,7 +24,7 @@ def opened(raw: bytes, format_):
 def compacted(format_, raw, cut, metas=METAS, *, keep_history=False, spilled=()):
     """Return the bytes after a compaction, and its edits; with the spills of `spilled` made in the same go."""
     document, transcript = opened(raw, format_)
-    made = format_.compaction(document, transcript, cut, metas, *TOKENS, keep_history)
+    made = format_.compaction(document, transcript, RecordedCut(cut, metas, *TOKENS, keep_history))
     spills = format_.spill_edits(document, list(spilled))
     edits = [DropTail(), *made.edits, *spills]
     return b"".join(document.edited(document.splices(edits))), made

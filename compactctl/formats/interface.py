@@ -73,12 +73,22 @@ class Metas(Struct, frozen=True):
     reminder: str = ""
 
 
+class RecordedCut(Struct, frozen=True):
+    """A cut as it is to be recorded: what stands in place of what it summarises, and what the agent notes besides."""
+
+    cut: Cut
+    metas: Metas
+    tokens_before: int
+    tokens_after: int
+    keep_history: bool = False
+    """Leave the summarised lines in the file as well, where the format allows it."""
+
+
 class CompactionEdits(Struct, frozen=True):
     """A compaction as edits, in the agent's own way of recording one.
 
     They put a new text into no result that stays, so they go together with the spills of those. `moved` are the
-    records to be kept verbatim in the history: all of which anything was taken out. With `keep_history` they stay in
-    the file as well, where the format allows it.
+    records to be kept verbatim in the history: all of which anything was taken out.
     """
 
     edits: tuple[Edit, ...]
@@ -167,20 +177,11 @@ class Format(Protocol):
         """
         ...
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
-        """Return the edits that put `metas` in place of what `cut` summarises, recorded as the agent itself would.
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
+        """Return the edits that put the metas in place of what the cut summarises, recorded as the agent itself would.
 
         Read again, the session is: the leading messages, the summary (`is_summary`) with what follows it in
-        `metas`, the pinned request, the messages that are kept. New ids and times are derived from the source. The
+        the metas, the pinned request, the messages that are kept. New ids and times are derived from the source. The
         `usage_edits` are among them.
         """
         ...

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit
 from compactctl.errors import NotCompactable
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, NewSession, RecordedCut, Resume, Spilled
 from compactctl.model import Transcript
-from compactctl.plan import Cut
 
 
 class Log(Struct, frozen=True):
@@ -31,16 +30,7 @@ class Log(Struct, frozen=True):
         """Return nothing: no agent reads such a file."""
         return []
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
         """Raises NotCompactable."""
         self._refuse()
 

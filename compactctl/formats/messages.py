@@ -21,7 +21,7 @@ from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.cutting import originals_behind
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnCheck, RecordedCut, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.formats.messages_compact import compaction
 from compactctl.formats.strangers import Strangers
@@ -42,7 +42,6 @@ from compactctl.model import (
     token_count,
     utf8_size,
 )
-from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 LEADING_ROLES = ("system", "developer")
@@ -205,18 +204,9 @@ class MessageLines(Struct, frozen=True):
         """Return nothing: no agent decides by what such a file recorded."""
         return []
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
         """Return the edits that put three messages in place of the older ones; such a file has no room for history."""
-        return compaction(document, transcript, cut, metas)
+        return compaction(document, transcript, recorded.cut, recorded.metas)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return nothing: such a file holds no copy that a model is not sent."""

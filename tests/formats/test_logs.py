@@ -8,7 +8,7 @@ from compactctl import formats
 from compactctl.__main__ import exit_code
 from compactctl.errors import NotCompactable
 from compactctl.formats import claude_stream, codex_exec
-from compactctl.formats.interface import Metas, Spilled
+from compactctl.formats.interface import Metas, RecordedCut, Spilled
 from tests.builders import codex, logs
 from tests.builders.chat import lines
 from tests.builders.claude import Session as ClaudeCode
@@ -126,7 +126,7 @@ def test_a_log_has_no_edits(format_, records):
     with pytest.raises(NotCompactable):
         format_.spill_edits(document, [Spilled(result, "gone", "moved")])
     with pytest.raises(NotCompactable):
-        format_.compaction(document, found, None, Metas("s"), 1, 1, keep_history=False)
+        format_.compaction(document, found, RecordedCut(None, Metas("s"), 1, 1))
     assert format_.spill_edits(document, []) == []
     assert format_.usage_edits(document, found, 5) == format_.slim_edits(document, 0, "p") == []
     assert format_.new_session(document, found, "n", "s") is None

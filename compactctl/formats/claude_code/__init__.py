@@ -49,7 +49,7 @@ from compactctl.formats.claude_code.mend import CHAIN, mend_links, unknown_resul
 from compactctl.formats.claude_code.slim import slim_edits
 from compactctl.formats.claude_code.tree import Path, effective
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnCheck, RecordedCut, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.formats.whole import lacks
 from compactctl.model import (
@@ -64,7 +64,6 @@ from compactctl.model import (
     context_bytes,
     token_count,
 )
-from compactctl.plan import Cut
 from compactctl.turns import pairing_findings
 
 WINDOW_TOKENS = 200_000
@@ -118,18 +117,9 @@ class ClaudeCode:
         """Return nothing: Claude Code takes no decision from recorded usage when it resumes."""
         return []
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
         """Return the edits that put a boundary and a summary in, and take out what they stand for."""
-        return compaction(document, transcript, cut, metas, (tokens_before, tokens_after), keep_history)
+        return compaction(document, transcript, recorded)
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:
         """Return the edits that shorten the display's copies, and take progress and logged requests out."""

@@ -24,10 +24,9 @@ from compactctl.formats.claude_code.lines import Lines, Node
 from compactctl.formats.claude_code.tree import effective
 from compactctl.formats.cutting import Parted, by_record, derived_digits, part
 from compactctl.formats.fork import derived_id
-from compactctl.formats.interface import CompactionEdits, Metas
+from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import write_json
 from compactctl.model import Message, Transcript
-from compactctl.plan import Cut
 from compactctl.spans import elements
 
 BOUNDARY = "compact_boundary"
@@ -59,29 +58,23 @@ class _Row(Struct, gc=False):
     is_boundary: bool
 
 
-def compaction(
-    document: Document,
-    transcript: Transcript,
-    cut: Cut,
-    metas: Metas,
-    tokens: tuple[int, int],
-    keep_history: bool,
-) -> CompactionEdits:
-    """Return the edits that record a compaction; `tokens` are those before and after it."""
+def compaction(document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
+    """Return the edits that record a compaction."""
+    cut = recorded.cut
     parted = part(document, transcript.messages, cut)
     pinned = transcript.messages[cut.pinned] if cut.pinned is not None else None
     tree = _Tree(document, transcript, parted, pinned)
-    keeps = keep_history and tree.is_linked and not _repeats_calls(parted)
+    keeps = recorded.keep_history and tree.is_linked and not _repeats_calls(parted)
     out = set(tree.gone_records(only_boundaries=keeps))
     removed, emptied = _removed(document, parted, tree)
     out |= tree.earlier_copies({*emptied, *(place.record for place in removed)})
-    summary_id = derived_id(derived_digits(metas.summary), f"summary {tree.seed}")
+    summary_id = derived_id(derived_digits(recorded.metas.summary), f"summary {tree.seed}")
     edits: list[Edit] = [
         *map(Drop, sorted(out | emptied)),
         *(Remove(place) for place in removed if place.record not in out | emptied),
         *tree.relinked(summary_id, out, emptied),
         *tree.named_leaves(out | emptied),
-        tree.insertion(_lines(document, tree, metas.summary, tokens, summary_id)),
+        tree.insertion(_lines(document, tree, recorded, summary_id)),
     ]
     moved = {*out, *tree.gone_records(only_boundaries=False), *emptied, *(place.record for place in removed)}
     return CompactionEdits(tuple(edits), tuple(sorted(moved)), len(parted.stale), parted.emptied)
@@ -120,10 +113,9 @@ def _element(place: Place) -> Place:
 # the lines that are added --------------------------------------------------------------------------
 
 
-def _lines(
-    document: Document, tree: "_Tree", summary: str, tokens: tuple[int, int], summary_id: str
-) -> list[dict[str, Any]]:
+def _lines(document: Document, tree: "_Tree", recorded: RecordedCut, summary_id: str) -> list[dict[str, Any]]:
     """Return the boundary and the summary, as the client writes them."""
+    summary = recorded.metas.summary
     boundary_id = derived_id(derived_digits(summary), f"boundary {tree.seed}")
     found = document.value(Place(tree.model_record))
     envelope = {key: found[key] for key in _ENVELOPE if key in found}
@@ -138,7 +130,7 @@ def _lines(
         "isMeta": False,
         "uuid": boundary_id,
         "level": "info",
-        "compactMetadata": _metadata(tree.boundaries, tokens),
+        "compactMetadata": _metadata(tree.boundaries, recorded.tokens_before, recorded.tokens_after),
     }
     told = {
         "parentUuid": boundary_id,
@@ -152,9 +144,8 @@ def _lines(
     return [{**boundary, **envelope}, {**told, **envelope}]
 
 
-def _metadata(boundaries: Sequence[Node], tokens: tuple[int, int]) -> dict[str, Any]:
+def _metadata(boundaries: Sequence[Node], before: int, after: int) -> dict[str, Any]:
     """Return what a boundary tells of itself; a run of compactions adds up what it dropped and names tools it found."""
-    before, after = tokens
     older = (boundaries[-1].marks.metadata or {}) if boundaries else {}
     dropped = older.get("cumulativeDroppedTokens")
     known = dropped if isinstance(dropped, int) and dropped > 0 else 0

@@ -41,11 +41,10 @@ from compactctl.formats.codex.reader import Reader
 from compactctl.formats.codex.records import ENVELOPES, LINE
 from compactctl.formats.codex.slim import slim_edits
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnCheck, RecordedCut, Resume, Spilled
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
-from compactctl.plan import Cut
 
 
 class Codex(Struct, frozen=True):
@@ -94,20 +93,11 @@ class Codex(Struct, frozen=True):
         names = [name for name in ("input_tokens", "total_tokens") if _is_positive(counts.get(name))]
         return [Replace(place.at(name), write_json(tokens_after)) for name in names]
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
         """Return the edits that put a `compacted` record in front of what is kept, and take out what it stands for."""
         deciding, _ = _deciding(document)
-        made = compaction(document, transcript, cut, metas.summary, deciding, keep_history)
-        usage = self.usage_edits(document, transcript, tokens_after)
+        made = compaction(document, transcript, recorded, deciding)
+        usage = self.usage_edits(document, transcript, recorded.tokens_after)
         return msgspec.structs.replace(made, edits=(*made.edits, *usage))
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:

@@ -22,10 +22,9 @@ from msgspec import Raw, Struct
 from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace
 from compactctl.formats.codex.records import ENVELOPES
 from compactctl.formats.cutting import Parted, part
-from compactctl.formats.interface import CompactionEdits
+from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import write_json
 from compactctl.model import Message, Text, Transcript
-from compactctl.plan import Cut
 from compactctl.spans import span
 
 _TOLD = frozenset(("thread_name_updated", "thread_settings_applied", "session_configured"))
@@ -60,9 +59,10 @@ class _Row(Struct, gc=False):
 
 
 def compaction(
-    document: Document, transcript: Transcript, cut: Cut, summary: str, deciding: int | None, keep_history: bool
+    document: Document, transcript: Transcript, recorded: RecordedCut, deciding: int | None
 ) -> CompactionEdits:
     """Return the edits that record a compaction; `deciding` is the record whose usage decides on resume."""
+    cut, summary = recorded.cut, recorded.metas.summary
     parted = part(document, transcript.messages, cut)
     leading = transcript.messages[: cut.leading]
     pinned = transcript.messages[cut.pinned] if cut.pinned is not None else None
@@ -76,7 +76,8 @@ def compaction(
         edits, changed = [_new_record(document, rows, start, first, len(leading), summary)], set[int]()
     stale = {place.record: place for place in parted.stale if place.record not in changed}
     gone = set(_belonging(rows, start, deciding)) - changed
-    out = (set[int]() if keep_history else gone) | {record for record, place in stale.items() if _is_line(place)}
+    stale_lines = {record for record, place in stale.items() if _is_line(place)}
+    out = stale_lines if recorded.keep_history else gone | stale_lines
     edits += [*map(Drop, sorted(out)), *(Remove(p) for r, p in stale.items() if not _is_line(p) and r not in out)]
     moved = {*gone, *out, *changed, *stale, *(record for m in parted.gone for record in m.records)}
     return CompactionEdits(tuple(edits), tuple(sorted(moved)), len(parted.stale), parted.emptied)

@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.edits import spill_edits
-from compactctl.formats.interface import CompactionEdits, Mend, Metas, NewSession, OwnCheck, Resume, Spilled
+from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnCheck, RecordedCut, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
 from compactctl.formats.pi.compact import compaction
 from compactctl.formats.pi.fork import new_session
@@ -46,7 +46,6 @@ from compactctl.formats.pi.shapes import ENTRIES, LINE, NAME, OLD_MARKS, ROLES, 
 from compactctl.formats.pi.slim import slim_edits
 from compactctl.json_text import read_json, write_json
 from compactctl.model import Transcript
-from compactctl.plan import Cut
 
 
 class PiSession(Struct, frozen=True):
@@ -105,20 +104,11 @@ class PiSession(Struct, frozen=True):
             if name in counts and counts[name] != value
         ]
 
-    def compaction(
-        self,
-        document: Document,
-        transcript: Transcript,
-        cut: Cut,
-        metas: Metas,
-        tokens_before: int,
-        tokens_after: int,
-        keep_history: bool,
-    ) -> CompactionEdits:
+    def compaction(self, document: Document, transcript: Transcript, recorded: RecordedCut) -> CompactionEdits:
         """Return the edits that add a compaction entry, and take out what it stands for."""
         deciding = _deciding_record(document)
-        made = compaction(document, transcript, cut, metas.summary, tokens_before, deciding, keep_history)
-        usage = self.usage_edits(document, transcript, tokens_after)
+        made = compaction(document, transcript, recorded, deciding)
+        usage = self.usage_edits(document, transcript, recorded.tokens_after)
         return msgspec.structs.replace(made, edits=(*made.edits, *usage))
 
     def slim_edits(self, document: Document, limit_bytes: int, path: str) -> list[Edit]:

@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, Struct
 
 from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
 from compactctl.formats.cutting import Parted, derived_digits, part
-from compactctl.formats.interface import CompactionEdits
+from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import string, write_json
 from compactctl.model import Message, Opaque, Text, Transcript
 from compactctl.plan import Cut
@@ -56,18 +56,13 @@ class _Row(Struct, gc=False):
 
 
 def compaction(
-    document: Document,
-    transcript: Transcript,
-    cut: Cut,
-    summary: str,
-    tokens_before: int,
-    deciding: int | None,
-    keep_history: bool,
+    document: Document, transcript: Transcript, recorded: RecordedCut, deciding: int | None
 ) -> CompactionEdits:
     """Return the edits that record a compaction; `deciding` is the record whose usage decides on resume."""
+    cut, summary = recorded.cut, recorded.metas.summary
     parted = part(document, transcript.messages, cut)
     tree = _Tree(document, parted, cut)
-    keeps = keep_history and (not tree.is_linear or cut.pinned is None)
+    keeps = recorded.keep_history and (not tree.is_linear or cut.pinned is None)
     emptied = {record for index in parted.emptied for record in transcript.messages[index].records}
     gone = {row.record for row in tree.rows if not tree.stays(row)}
     out = (emptied if keeps else gone | emptied) - {deciding}
@@ -75,7 +70,7 @@ def compaction(
         **tree.head(summary, out),
         "summary": summary,
         **tree.first_kept(parted, out),
-        "tokensBefore": tokens_before,
+        "tokensBefore": recorded.tokens_before,
         **_system(document, transcript.messages[: cut.leading]),
     }
     edits: list[Edit] = [
