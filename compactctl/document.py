@@ -39,6 +39,9 @@ ARRAY_LIMIT_BYTES = 64 << 20
 MOST_FOUND = 65_536
 """Of so many values it is remembered where they lie: 16 MB at most."""
 
+MOST_SEEN_BYTES = 4 << 20
+"""So much of the records that were looked into last is kept at hand: what is planned for one is soon edited."""
+
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 
 _UNSAID = BLANKS + b"\0\xef\xbb\xbf"
@@ -191,8 +194,9 @@ class Document:
         self._starts = array("Q")
         self._ends = array("Q")
         self._lines = array("Q")
-        self._seen: Seen | None = None
-        """The record whose values were asked for last."""
+        self._seen: dict[int, Seen] = {}
+        """The records whose values were asked for last, the newest at the end."""
+        self._seen_bytes = 0
         self._is_split = False
         self._found: dict[Place, Stretch] = {}
         """Where values lie that were asked for: an edit asks for what was looked at before."""
@@ -216,7 +220,7 @@ class Document:
         Nothing else may be asked of the document until the walk is over.
         """
         self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
-        self._seen, self._found = None, {}
+        self._seen, self._seen_bytes, self._found = {}, 0, {}
         self.torn_tail = None
         damage = Damage()
         if self._is_split:
@@ -229,12 +233,12 @@ class Document:
         self._source.seek(0)
         for line in self._source:
             number += 1
-            body = line.rstrip(b"\r\n")
             try:
-                value = decode(body)
-                if not body.isascii():
-                    body.decode()
+                value = decode(line)
+                if not line.isascii():
+                    line.decode()
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                body = line.rstrip(b"\r\n")
                 torn = not line.endswith(b"\n")
                 read_to = 0
                 for start, end in recover(body, number, offset == 0, torn, damage):
@@ -244,7 +248,7 @@ class Document:
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             else:
-                index, size = len(starts), len(body)
+                index, size = len(starts), _body_size(line)
                 starts.append(offset)
                 ends.append(offset + size)
                 lines.append(number)
@@ -334,7 +338,7 @@ class Document:
     def forget(self) -> None:
         """Give the index up: nothing but the size and the count of lines may be asked for from now on."""
         self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
-        self._seen, self._found = None, {}
+        self._seen, self._seen_bytes, self._found = {}, 0, {}
 
     def decoded(self, record: int, decoder: Decodes[T]) -> T | None:
         """Return a record's value as `records` gives it, once they were walked."""
@@ -353,10 +357,16 @@ class Document:
             with contextlib.suppress(KeyError):
                 return self._look(place.record).value(place.route)
         start, end = self._stretch(place)
-        if self._seen is not None and self._seen.record == place.record:
+        seen = self._seen.get(place.record)
+        if seen is not None:
             base = self._starts[place.record]
-            return self._seen.raw[start - base : end - base]
+            return seen.raw[start - base : end - base]
         return self._read(start, end)
+
+    def locate(self, place: Place) -> None:
+        """Remember where a value lies that an edit is going to replace, while its record is at hand."""
+        with contextlib.suppress(KeyError):
+            self._stretch(place)
 
     def _stretch(self, place: Place) -> Stretch:
         """Return where a value lies in the file. Raises KeyError where there is none."""
@@ -370,11 +380,15 @@ class Document:
         return found
 
     def _look(self, record: int) -> Seen:
-        """Return a record to look values up in; the one that was looked at last is still there."""
-        if self._seen is None or self._seen.record != record:
-            self._seen = None
-            self._seen = Seen(record, self.raw(record))
-        return self._seen
+        """Return a record to look values up in; those that were looked at last are still there."""
+        seen = self._seen.get(record)
+        if seen is None:
+            size_bytes = self._ends[record] - self._starts[record]
+            while self._seen and self._seen_bytes + size_bytes > MOST_SEEN_BYTES:
+                self._seen_bytes -= len(self._seen.pop(next(iter(self._seen))).raw)
+            seen = self._seen[record] = Seen(self.raw(record))
+            self._seen_bytes += size_bytes
+        return seen
 
     def value(self, place: Place) -> Any:
         """Return one value decoded. Lone surrogates and invalid UTF-8 come out as U+FFFD.
@@ -550,6 +564,13 @@ class _FirstBytes(io.RawIOBase):
         buffer[: len(read)] = read
         self._offset += len(read)
         return len(read)
+
+
+def _body_size(line: bytes) -> int:
+    """Return the size of a line without its end. Slices of one byte spare nearly every line a copy."""
+    if line[-1:] == b"\n" and line[-2:-1] != b"\r":
+        return len(line) - 1
+    return len(line.rstrip(b"\r\n"))
 
 
 def _record_of(edit: Replace) -> int:

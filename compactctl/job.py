@@ -21,7 +21,7 @@ from compactctl.plan import Cut, Failure, Plan, Spill
 from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
 from compactctl.profiles import Interval
 from compactctl.receipt import Fate, Receipt
-from compactctl.rewrite import cut_messages, meta_messages, planned_messages
+from compactctl.rewrite import cut_messages, meta_messages
 from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
@@ -287,19 +287,22 @@ def _target(sized: views.Sized, options: Options) -> Target | None:
 
 
 def _tokens_after(sized: views.Sized, spills: Collection[Spill]) -> int:
-    if not spills:
-        return sized.measured.tokens
-    messages = sized.transcript.messages
-    return sized.tokens_after(planned_messages(messages, Plan(spills=tuple(spills))))
+    return sized.tokens_after(spills) if spills else sized.measured.tokens
 
 
 def _texts(document: Document, paths: layout.Paths, format_: Format, layer1: Layer1) -> Texts:
     style = layer1.preview_style
     return Texts(
-        text=lambda result: result_text(document, result),
+        text=partial(_text_to_replace, document),
         path=paths.spill_path,
         style=format_.preview_style if style == "auto" else style,
     )
+
+
+def _text_to_replace(document: Document, result: ToolResult) -> str:
+    text = result_text(document, result)
+    document.locate(result.place)
+    return text
 
 
 def replan(

@@ -88,9 +88,9 @@ def threshold(window: Window, layer2: Layer2) -> int:
     return window.tokens - reserve - margin
 
 
-def after_layer1(before: int, estimated_before: int, estimated_after: int) -> int:
+def after_layer1(before: int, estimated_saved: int) -> int:
     """Return the tokens after spills: what they took off the estimate comes off the figure; never below zero."""
-    return max(0, before - (estimated_before - estimated_after))
+    return max(0, before - estimated_saved)
 
 
 def overhead(transcript: Transcript, estimator: Estimator) -> int:

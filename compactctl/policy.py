@@ -92,14 +92,7 @@ def make_plan(
         maker.consider_round(turn.results, messages)
     if target is not None:
         maker.consider_target(paired, messages, target)
-    return Plan(
-        spills=tuple(maker.spills[item.result.place] for item in paired if item.result.place in maker.spills),
-        keeps=tuple(
-            Keep(item.result, item.exchange, messages[item.message_index].line, maker.reason(item))
-            for item in paired
-            if item.result.place not in maker.spills
-        ),
-    )
+    return maker.plan(paired, messages)
 
 
 def _key(item: Paired) -> DecisionKey:
@@ -163,16 +156,26 @@ class _Maker:
         self._names = names
         self._failed = failed
 
-    def reason(self, item: Paired) -> str:
-        """Return why a result stays."""
-        return self._reasons.get(item.result.place, KEPT_UNDER_LIMITS)
+    def plan(self, paired: Sequence[Paired], messages: Sequence[Message]) -> Plan:
+        """Return what was decided of every result."""
+        spills: list[Spill] = []
+        keeps: list[Keep] = []
+        for item in paired:
+            place = item.result.place
+            spill = self.spills.get(place)
+            if spill is not None:
+                spills.append(spill)
+                continue
+            reason = self._reasons.get(place, KEPT_UNDER_LIMITS)
+            keeps.append(Keep(item.result, item.exchange, messages[item.message_index].line, reason))
+        return Plan(tuple(spills), tuple(keeps))
 
     def consider_single(self, item: Paired, line: int) -> None:
         result = item.result
         if result.is_preview:
             self._set_aside(result, "already spilled")
             return
-        decisions = self._ledger.get(_key(item))
+        decisions = self._ledger.get(_key(item)) if self._ledger else None
         if decisions and self._is_honoured(item, line, decisions):
             return
         if result.size_bytes > self._settings.single_limit_bytes:

@@ -7,21 +7,28 @@ import msgspec
 from compactctl.document import Document, Drop, DropTail, Edit, Place, Remove, Replace
 from compactctl.formats.edits import saved_note
 from compactctl.formats.interface import Format, Metas, Spilled
-from compactctl.model import Message, Text, Transcript, utf8_size
+from compactctl.model import Message, Text, ToolResult, Transcript, utf8_size
 from compactctl.plan import Cut, Plan, Spill
+from compactctl.turns import Pairs, pairs
 
 
 def planned_messages(messages: tuple[Message, ...], plan: Plan) -> tuple[Message, ...]:
     """Return the effective context as it will be once the plan is carried out."""
-    spills = {spill.result.place: spill for spill in plan.spills}
-    return tuple(_planned(message, spills) for message in messages)
+    planned = previews(messages, pairs(messages), plan.spills)
+    return tuple(planned.get(index, message) for index, message in enumerate(messages)) if planned else messages
 
 
-def _planned(message: Message, spills: dict[Place, Spill]) -> Message:
-    result = message.result
-    if result is None or result.place not in spills:
-        return message
-    preview = spills[result.place].preview
+def previews(messages: Sequence[Message], paired: Pairs, spills: Iterable[Spill]) -> dict[int, Message]:
+    """Return the messages, by index, of which previews are left, as they will be. `paired` is of these messages."""
+    made = {spill.result.place: spill.preview for spill in spills}
+    return {
+        item.message_index: _with_preview(messages[item.message_index], item.result, made[item.result.place])
+        for item in (paired.results if made else ())
+        if item.result.place in made
+    }
+
+
+def _with_preview(message: Message, result: ToolResult, preview: str) -> Message:
     shrunk = msgspec.structs.replace(result, size_bytes=len(preview.encode()), is_preview=True, made=preview)
     return msgspec.structs.replace(message, parts=(shrunk, *message.parts[1:]))
 

@@ -30,7 +30,7 @@ def span(raw: bytes, route: Route) -> Stretch:
     The record must be valid JSON (a decoder has read it already). Of a repeated key the last one counts, as
     it does for every JSON library. Raises KeyError where the route leads nowhere.
     """
-    return Seen(0, raw).span(route)
+    return Seen(raw).span(route)
 
 
 class Seen:
@@ -39,10 +39,9 @@ class Seen:
     A line may hold thousands of results: each is found without a walk over the line.
     """
 
-    def __init__(self, record: int, raw: bytes) -> None:
-        self.record = record
+    def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._members: dict[Stretch, dict[Key, Stretch]] = {}
+        self._members: dict[Route, dict[Key, Stretch]] = {}
         self._inside: dict[Route, Mapping[Key, Raw]] = {}
 
     def value(self, route: Route) -> bytes:
@@ -50,23 +49,32 @@ class Seen:
 
         Raises KeyError where there is none, or where the decoder refuses what is around it.
         """
-        raw: bytes | Raw = self.raw
-        for depth, key in enumerate(route):
-            around = route[:depth]
-            inside = self._inside.get(around)
-            if inside is None:
-                inside = self._inside[around] = _decoded_members(raw)
-            raw = inside[key]
-        return bytes(raw)
+        return bytes(self._value(route))
+
+    def _value(self, route: Route) -> bytes | Raw:
+        return self._known(route[:-1])[route[-1]] if route else self.raw
+
+    def _known(self, route: Route) -> Mapping[Key, Raw]:
+        """Return the members of the value at `route`, as the decoder finds them."""
+        known = self._inside.get(route)
+        if known is None:
+            known = self._inside[route] = _decoded_members(self._value(route))
+        return known
 
     def span(self, route: Route) -> Stretch:
         """Return where the value at `route` starts and ends. Raises KeyError where there is none."""
-        found = skip_space(self.raw, 0), len(self.raw.rstrip(BLANKS))
-        for key in route:
-            if found not in self._members:
-                self._members[found] = {key: (start, end) for key, start, end in members(self.raw, *found)}
-            found = self._members[found][key]
-        return found
+        if not route:
+            return skip_space(self.raw, 0), len(self.raw.rstrip(BLANKS))
+        around = route[:-1]
+        found = self._members.get(around)
+        if found is None:
+            start, end = self.span(around)
+            try:
+                known = self._known(around)
+            except KeyError:  # what is farther out has something that the decoder refuses
+                known = _decoded_members(self.raw[start:end])
+            found = self._members[around] = {key: (start, end) for key, start, end in _members(self.raw, start, known)}
+        return found[route[-1]]
 
 
 def elements(raw: bytes) -> list[bytes]:
@@ -79,10 +87,15 @@ def elements(raw: bytes) -> list[bytes]:
 
 def members(raw: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[Key, int, int]]:
     """Yield key or index, start and end of each member of the object or array that stands there; nothing for atoms."""
+    if raw[start : start + 1] in (b"{", b"["):
+        yield from _members(raw, start, _decoded_members(raw[start:end]))
+
+
+def _members(raw: bytes, start: int, known: Mapping[Key, Raw]) -> Iterator[tuple[Key, int, int]]:
+    """Yield the same; the ends of `known` members need not be searched for."""
     opener = raw[start : start + 1]
     if opener not in (b"{", b"["):
         return
-    known = _decoded_members(raw[start:end])
     position = skip_space(raw, start + 1)
     index = 0
     while raw[position : position + 1] not in (b"}", b"]"):

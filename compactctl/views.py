@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure, overhead
-from compactctl.model import Message, Transcript, Window
+from compactctl.model import Transcript, Window
 from compactctl.options import Options
 from compactctl.outcome import (
     BigResult,
@@ -38,6 +38,7 @@ from compactctl.outcome import (
 from compactctl.plan import Plan, Spill
 from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
 from compactctl.profiles import Interval, Spread
+from compactctl.rewrite import previews
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
 from compactctl.turns import Pairs, pairs
@@ -62,9 +63,10 @@ class Sized(Struct, frozen=True, dict=True):
         """The tokens of all messages by the estimator, whatever was recorded."""
         return self.estimator.tokens(self.transcript.messages)
 
-    def tokens_after(self, messages: tuple[Message, ...]) -> int:
-        """Return the tokens once these messages are the context, by the contract's rule for Layer 1."""
-        return after_layer1(self.measured.tokens, self.estimated_tokens, self.estimator.tokens(messages))
+    def tokens_after(self, spills: Iterable[Spill]) -> int:
+        """Return the tokens once these spills are made, by the contract's rule for Layer 1."""
+        planned = previews(self.transcript.messages, self.paired, spills)
+        return after_layer1(self.measured.tokens, self.estimator.saved(self.transcript.messages, planned))
 
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl import media
-from compactctl.estimators.heuristic import message_bytes, tokens_beside
+from compactctl.estimators.heuristic import weight
 from compactctl.model import ANTHROPIC_FORMATS, Message, Transcript, Window
 from compactctl.settings import Settings
 
@@ -132,7 +132,7 @@ def _overfills(tokens: int, messages: Sequence[Message], model: str | None) -> b
     if tokens <= UNSEEN_TOKENS:
         return False
     rule = media.rule(model)
-    said = sum(message_bytes(message) * 2 // 7 + tokens_beside(message, rule) for message in messages)
+    said = sum(size * 2 // 7 + beside for size, beside in (weight((message,), rule) for message in messages))
     return tokens > GROWTH_FACTOR * said + UNSEEN_TOKENS
 
 

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactctl.document import BEFORE_ALL, Document, Drop, DropTail, Insert, Place, Put, Remove, Replace
+from compactctl.document import (
+    BEFORE_ALL,
+    MOST_SEEN_BYTES,
+    Document,
+    Drop,
+    DropTail,
+    Insert,
+    Place,
+    Put,
+    Remove,
+    Replace,
+)
 from compactctl.json_text import read_json, write_json
 from compactctl.spans import Seen, elements, members, span
 
@@ -247,6 +258,17 @@ def test_a_record_is_read_once_for_all_its_values():
     assert (values[7], source.bytes_read) == ("0007", len(source.getvalue()) - 1)
 
 
+@pytest.mark.parametrize("size, reads", [(MOST_SEEN_BYTES // 8, 4), (MOST_SEEN_BYTES // 2, 8), (MOST_SEEN_BYTES, 8)])
+def test_the_records_looked_into_last_are_at_hand_as_far_as_there_is_room_for_them(size, reads):
+    source = CountedReads(b"".join(b'{"a":"' + b"x" * (size - 8) + b'"}\n' for _ in range(4)))
+    document = Document(source)
+    list(document.records(ANY))
+    source.bytes_read = 0
+    for record in (*range(4), *range(4)):
+        document.raw_value(Place(record, ("a",)))
+    assert source.bytes_read == reads * size
+
+
 class CountedReads(io.BytesIO):
     """A file that counts how much of it is asked for."""
 
@@ -367,7 +389,9 @@ def test_a_span_is_exactly_the_value_of_its_route(data, value):
     start, end = span(raw, route)
     assert json.loads(raw[start:end]) == at(value, route)
     assert raw[start:end] == raw[start:end].strip()
-    assert not route or Seen(0, raw).value(route) == raw[start:end]
+    seen = Seen(raw)
+    assert not route or seen.value(route) == raw[start:end]
+    assert seen.span(route) == (start, end)
 
 
 @pytest.mark.parametrize("raw, value", [

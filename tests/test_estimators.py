@@ -6,7 +6,8 @@ from compactctl import estimators
 from compactctl.document import Place
 from compactctl.errors import NoEstimator, UsageError
 from compactctl.estimators import Subject
-from compactctl.estimators.heuristic import message_bytes
+from compactctl.estimators.heuristic import weight
+from compactctl.media import CLAUDE
 from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from compactctl.settings import Settings, with_changes
 from tests.builders.messages import NO_FILE
@@ -36,7 +37,7 @@ def message(*parts, role="user"):
     ],
 )
 def test_the_bytes_of_a_message_are_what_is_sent_as_text(said, size):
-    assert message_bytes(said) == size
+    assert weight([said], CLAUDE)[0] == size
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,20 @@ def of_claude(name):
         if name != "ctok":
             raise
         pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("name", estimators.ESTIMATORS)
+@given(st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 300), st.booleans()), max_size=8))
+def test_what_is_saved_is_the_estimate_before_less_the_one_after(name, results):
+    estimator = of_claude(name)
+
+    def result(size):
+        return message(ToolResult(PLACE, "c1", size, made="x" * size, media=(IMAGE,)))
+
+    before = [result(size) for size, _, _ in results]
+    replaced = {index: result(size) for index, (_, size, is_replaced) in enumerate(results) if is_replaced}
+    after = [replaced.get(index, said) for index, said in enumerate(before)]
+    assert estimator.saved(before, replaced) == estimator.tokens(before) - estimator.tokens(after)
 
 
 @pytest.mark.parametrize("name", estimators.ESTIMATORS)

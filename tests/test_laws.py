@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compactctl import estimators, formats, run
 from compactctl.document import Document
-from compactctl.estimators.heuristic import message_bytes, tokens_beside
+from compactctl.estimators.heuristic import tokens_beside, weight
 from compactctl.fix import MENDED
 from compactctl.media import CLAUDE
 from compactctl.options import Audit, Options
@@ -63,7 +63,7 @@ def test_reading_is_deterministic_and_every_part_is_where_it_says(name, story):
 def test_the_heuristic_is_the_bytes_of_all_messages_rounded_up_once(name, story):
     messages = read(write(story, name))[2][0].messages
     heuristic = estimators.get("heuristic", Settings(), NO_FILE)
-    size = sum(map(message_bytes, messages))
+    size = sum(weight([message], CLAUDE)[0] for message in messages)
     assert heuristic.tokens(messages) == -(-size * 2 // 7) + sum(tokens_beside(message, CLAUDE) for message in messages)
 
 

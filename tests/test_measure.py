@@ -124,8 +124,7 @@ def test_a_usage_that_nothing_contradicts_is_kept(messages):
 
 
 @pytest.mark.parametrize(
-    "before, estimated_before, estimated_after, after",
-    [(1_000, 800, 300, 500), (1_000, 800, 800, 1_000), (500, 100, 200, 600), (100, 800, 300, 0)],
+    "before, estimated_saved, after", [(1_000, 500, 500), (1_000, 0, 1_000), (500, -100, 600), (100, 500, 0)]
 )
-def test_spills_take_off_what_they_took_off_the_estimate(before, estimated_before, estimated_after, after):
-    assert after_layer1(before, estimated_before, estimated_after) == after
+def test_spills_take_off_what_they_took_off_the_estimate(before, estimated_saved, after):
+    assert after_layer1(before, estimated_saved) == after

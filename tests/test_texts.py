@@ -8,7 +8,8 @@ from hypothesis import given
 
 from compactctl import formats
 from compactctl.document import Document, Place
-from compactctl.estimators.heuristic import message_bytes
+from compactctl.estimators.heuristic import weight
+from compactctl.media import CLAUDE
 from compactctl.model import Message, Text, ToolResult, utf8_size
 from compactctl.texts import counted
 from tests.builders.generated import stories, write
@@ -21,7 +22,7 @@ PLACE = Place(0)
 def differing(document, transcripts):
     """Return where the texts of a message have another size than was read: line, size, texts."""
     read_ones = [message for transcript in transcripts for message in transcript.messages]
-    found = [(message.line, message_bytes(message), list(counted(message, document))) for message in read_ones]
+    found = [(message.line, weight([message], CLAUDE)[0], list(counted(message, document))) for message in read_ones]
     return [each for each in found if each[1] != sum(utf8_size(text) for _, text in each[2])]
 
 

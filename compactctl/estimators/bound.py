@@ -4,11 +4,11 @@ A text that a tokenizer fails over has the heuristic's tokens, and the estimator
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from compactctl.document import Document, Place
 from compactctl.media import Rule
-from compactctl.model import Media, Part, Text, ToolResult, utf8_size
+from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
 
 MOST_PARTS = 1 << 18
 """How many parts of a session are remembered, by their place."""
@@ -40,6 +40,15 @@ class Bound(ABC):
             return self._assumed
         texts = "one text: its" if self._failed_texts == 1 else f"{self._failed_texts:,} texts: their"
         return (*self._assumed, f"the tokenizer failed over {texts} tokens are the heuristic's")
+
+    @abstractmethod
+    def tokens(self, messages: Iterable[Message]) -> int:
+        """Return the tokens of these messages together."""
+
+    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
+        after = (replaced.get(index, message) for index, message in enumerate(messages))
+        return self.tokens(messages) - self.tokens(after)
 
     @abstractmethod
     def _read(self, part: Part) -> float:

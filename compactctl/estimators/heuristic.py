@@ -1,6 +1,6 @@
 """The described system's estimate: bytes of UTF-8 by a fixed ratio, rounded up once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -9,7 +9,7 @@ from compactctl.document import Document
 from compactctl.estimators.interface import Subject
 from compactctl.media import Rule, sealed_tokens
 from compactctl.media import rule as rule_of
-from compactctl.model import Media, Message, Reasoning, ToolCall, ToolResult, utf8_size
+from compactctl.model import Media, Message, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.settings import Settings
 
 
@@ -22,12 +22,19 @@ class Heuristic(Struct, frozen=True):
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages: their bytes by the ratio, and what is not text by rules of its own."""
-        size, beside = 0, 0
-        for message in messages:
-            size += message_bytes(message)
-            beside += tokens_beside(message, self.rule)
+        return self._rounded(*weight(messages, self.rule))
+
+    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
+        size, beside = weight(messages, self.rule)
+        size_gone, beside_gone = weight(map(messages.__getitem__, replaced), self.rule)
+        size_new, beside_new = weight(replaced.values(), self.rule)
+        after = self._rounded(size - size_gone + size_new, beside - beside_gone + beside_new)
+        return self._rounded(size, beside) - after
+
+    def _rounded(self, size_bytes: int, beside: int) -> int:
         numerator, denominator = self.bytes_per_token.as_integer_ratio()
-        return -(-size * denominator // numerator) + beside
+        return -(-size_bytes * denominator // numerator) + beside
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -37,7 +44,8 @@ class Heuristic(Struct, frozen=True):
     def each(self, messages: Iterable[Message]) -> Iterator[float]:
         """Yield the tokens of each message, not rounded."""
         for message in messages:
-            yield message_bytes(message) / self.bytes_per_token + tokens_beside(message, self.rule)
+            size, beside = weight((message,), self.rule)
+            yield size / self.bytes_per_token + beside
 
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""
@@ -55,27 +63,36 @@ def media_rule(settings: Settings, model: str | None) -> Rule:
     return rule_of(model) if ratio is None else msgspec.structs.replace(rule_of(model), text_bytes_per_token=ratio)
 
 
-def message_bytes(message: Message) -> int:
-    """Return the bytes that count: role, texts, each call's id, name and arguments, each result's call id and text."""
-    size = utf8_size(message.role)
-    for part in message.parts:
-        if isinstance(part, ToolResult):
-            size += utf8_size(part.call_id) + part.size_bytes
-        elif isinstance(part, ToolCall):
-            size += utf8_size(part.call_id) + utf8_size(part.name) + part.arguments_bytes
-        elif not isinstance(part, Media):
-            size += part.size_bytes
-    return size
+def weight(messages: Iterable[Message], rule: Rule) -> tuple[int, int]:
+    """Return the bytes of these messages that count, and the tokens of what is counted outside the bytes.
+
+    Bytes are of role, texts, each call's id, name and arguments, each result's call id and text. Outside of them are
+    images and documents, by the rule of the model's family, and sealed reasoning.
+    """
+    size = beside = 0
+    for message in messages:
+        size += utf8_size(message.role)
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                size += utf8_size(part.call_id) + part.size_bytes
+                if part.media:
+                    beside += sum(map(rule.tokens, part.media))
+            elif isinstance(part, ToolCall):
+                size += utf8_size(part.call_id) + utf8_size(part.name) + part.arguments_bytes
+            elif isinstance(part, Text):
+                size += part.size_bytes
+            elif isinstance(part, Media):
+                beside += rule.tokens(part)
+            else:
+                size += part.size_bytes
+                if isinstance(part, Reasoning):
+                    beside += sealed_tokens(part.sealed_bytes)
+    return size, beside
 
 
 def tokens_beside(message: Message, rule: Rule) -> int:
-    """Return the tokens of what is counted outside the bytes: images and documents by the rule of the model's family,
-    sealed reasoning."""
-    tokens = media_tokens(message, rule)
-    for part in message.parts:
-        if isinstance(part, Reasoning):
-            tokens += sealed_tokens(part.sealed_bytes)
-    return tokens
+    """Return the tokens of what is counted outside the bytes of a message."""
+    return weight((message,), rule)[1]
 
 
 def media_tokens(message: Message, rule: Rule) -> int:

@@ -1,6 +1,6 @@
 """What an estimator is, and what it is bound to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -42,6 +42,10 @@ class Estimator(Protocol):
 
         Their sum is `tokens` but for rounding.
         """
+        ...
+
+    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer these messages take up with some of them, by index, `replaced`."""
         ...
 
     def of(self, document: Document) -> "Estimator":

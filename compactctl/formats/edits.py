@@ -1,7 +1,7 @@
 """The edits that every format makes alike: a result gives way to its preview, its copies are slimmed."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from compactctl.document import Document, Edit, Place, Replace
 from compactctl.formats.interface import Spilled
@@ -72,10 +72,7 @@ def _slim_copies(document: Document, copies: Iterable[Copy], note: str) -> list[
     """
     edits: list[Edit] = []
     for copy in copies:
-        raw = document.raw_value(copy.place)
-        shorter = slim(raw, write_json(note))
-        if len(shorter) < len(raw):
-            edits.append(Replace(copy.place, shorter))
+        edits += _shortened(document, copy.place, lambda _: note)
     return edits
 
 
@@ -84,13 +81,19 @@ def shorten(document: Document, places: Iterable[Place], path: str) -> list[Edit
 
     `path` is where they are saved, for the note in their place.
     """
-    edits: list[Edit] = []
-    for place in places:
-        raw = document.raw_value(place)
-        shorter = slim(raw, write_json(saved_note(len(raw), path)))
-        if len(shorter) < len(raw):
-            edits.append(Replace(place, shorter))
-    return edits
+    return [
+        edit
+        for place in places
+        for edit in _shortened(document, place, lambda size_bytes: saved_note(size_bytes, path))
+    ]
+
+
+def _shortened(document: Document, place: Place, note: Callable[[int], str]) -> Iterator[Replace]:
+    raw = document.raw_value(place)
+    shorter = slim(raw, write_json(note(len(raw))))
+    if len(shorter) < len(raw):
+        document.locate(place)
+        yield Replace(place, shorter)
 
 
 def slim(raw: bytes, note: bytes) -> bytes:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
@@ -404,8 +405,17 @@ def copies(document: Document, record: int) -> tuple[Copy, ...]:
 
     It is looked for when it is asked for, since every result has one and few are spilled.
     """
-    line = document.decoded(record, LINE)
-    if line is None or not len(line.toolUseResult) or not line.message:
+    copy = Place(record, ("toolUseResult",))
+    try:
+        size_bytes = len(document.raw_value(copy))
+        blocks = _KINDS.decode(document.raw_value(Place(record, _CONTENT)))
+    except (KeyError, msgspec.DecodeError):
         return ()
-    results = [part for part in read_content(line.message.content, Place(record)) if isinstance(part, ToolResult)]
-    return (Copy(Place(record, ("toolUseResult",)), len(line.toolUseResult)),) if len(results) == 1 else ()
+    return (Copy(copy, size_bytes),) if sum(block.type == "tool_result" for block in blocks) == 1 else ()
+
+
+class _Kind(Struct, gc=False):
+    type: str = ""
+
+
+_KINDS = msgspec.json.Decoder(list[_Kind])
