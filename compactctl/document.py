@@ -44,6 +44,8 @@ MOST_SEEN_BYTES = 4 << 20
 
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 
+_NEWLINE, _RETURN = b"\n\r"
+
 _UNSAID = BLANKS + b"\0\xef\xbb\xbf"
 """What says nothing between records: blanks, the zero bytes of a crash, a byte order mark."""
 
@@ -172,12 +174,12 @@ class FirstFit(Generic[T]):
     """Decoders of which the first is quick and takes nearly every record; the last takes all of any known shape."""
 
     def __init__(self, usual: Decodes[T], odd: Decodes[T]) -> None:
-        self._usual = usual
+        self.usual = usual
         self._odd = odd
 
     def decode(self, raw: bytes, /) -> T:
         try:
-            return self._usual.decode(raw)
+            return self.usual.decode(raw)
         except msgspec.ValidationError:
             return self._odd.decode(raw)
 
@@ -227,14 +229,17 @@ class Document:
             yield from self._elements(decoder, damage)
             self.findings = damage.findings()
             return
-        decode = decoder.decode
+        quick, decode = decoder.usual.decode if isinstance(decoder, FirstFit) else decoder.decode, decoder.decode
         offset = number = 0
         line = b"\n"
         self._source.seek(0)
         for line in self._source:
             number += 1
             try:
-                value = decode(line)
+                try:
+                    value = quick(line)
+                except msgspec.ValidationError:
+                    value = decode(line)
                 if not line.isascii():
                     line.decode()
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -248,7 +253,9 @@ class Document:
                 if torn and body[read_to:].strip():
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             else:
-                index, size = len(starts), _body_size(line)
+                index, size = len(starts), len(line) - 1
+                if line[-1] != _NEWLINE or line[size - 1] == _RETURN:
+                    size = len(line.rstrip(b"\r\n"))
                 starts.append(offset)
                 ends.append(offset + size)
                 lines.append(number)
@@ -367,6 +374,14 @@ class Document:
         """Remember where a value lies that an edit is going to replace, while its record is at hand."""
         with contextlib.suppress(KeyError):
             self._stretch(place)
+
+    def has(self, place: Place) -> bool:
+        """Return whether there is a value at a place."""
+        try:
+            self._stretch(place)
+        except KeyError:
+            return False
+        return True
 
     def _stretch(self, place: Place) -> Stretch:
         """Return where a value lies in the file. Raises KeyError where there is none."""
@@ -564,13 +579,6 @@ class _FirstBytes(io.RawIOBase):
         buffer[: len(read)] = read
         self._offset += len(read)
         return len(read)
-
-
-def _body_size(line: bytes) -> int:
-    """Return the size of a line without its end. Slices of one byte spare nearly every line a copy."""
-    if line[-1:] == b"\n" and line[-2:-1] != b"\r":
-        return len(line) - 1
-    return len(line.rstrip(b"\r\n"))
 
 
 def _record_of(edit: Replace) -> int:

@@ -105,7 +105,8 @@ class _Maker:
             draft.others = [node]
         else:
             draft.others.append(node)
-        self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
+        if _has_results(node.parts):
+            self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
 
     def _user(self, node: Node, parts: tuple[Part, ...]) -> None:
         """Add what a user line says: each result by itself, and what stands between them."""
@@ -171,7 +172,7 @@ def _said(node: Node) -> tuple[Part, ...]:
 
 
 def _has_results(parts: tuple[Part, ...]) -> bool:
-    return any(isinstance(part, ToolResult) for part in parts)
+    return ToolResult in map(type, parts)
 
 
 def _strings(value: object) -> set[str]:
@@ -182,7 +183,10 @@ def _is_sent(draft: _Draft) -> bool:
     """Return whether a draft says anything. An answer of thinking alone is not sent (seen with 2.1.332)."""
     if not draft.is_answer:
         return bool(draft.parts)
-    return any(not isinstance(part, Reasoning) for part in draft.said())
+    return not _SILENT.issuperset(map(type, draft.said()))
+
+
+_SILENT = frozenset((Reasoning,))
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
@@ -16,17 +17,7 @@ from compactctl.formats.claude_code.attachments import read_attachment
 from compactctl.formats.claude_code.shapes import LINE, Line, LookedInto, text_of
 from compactctl.formats.strangers import Strangers
 from compactctl.json_text import read_json
-from compactctl.model import (
-    KINDS,
-    Copy,
-    Media,
-    Part,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from compactctl.model import KINDS, Copy, Part, ToolCall, Usage, part_bytes
 from compactctl.spans import Route
 
 SYNTHETIC_MODEL = "<synthetic>"
@@ -168,8 +159,7 @@ class Lines:
         self.names_parents = any(isinstance(node.parent, str) for node in self.nodes if node.is_talk)
         """Whether any line of talk names its parent."""
         self._record_count = len(document)
-        sized = sum(size for kind, size in self.bytes.items() if kind != "other")
-        self.bytes["other"] = max(0, document.size_bytes - sized)
+        self._add_up(document.size_bytes)
 
     def forget_targets(self) -> None:
         """Give up what uuids lead to. Of a session of gigabytes there is room for one thing after another only."""
@@ -230,7 +220,9 @@ class Lines:
         elif message.is_plain:
             route = _MESSAGE
         parts = read_content(message.content, Place(record.index, route), self._names)
-        self._tally(parts)
+        for part in parts:
+            if isinstance(part, ToolCall):
+                self._names[part.call_id] = part.name
         self.bytes["copies"] += len(line.toolUseResult)
         if line.type == "assistant":
             node = self._answer(record, line, message, tuple(parts))
@@ -278,7 +270,6 @@ class Lines:
     def _attachment(self, record: Record[Line], line: Line) -> None:
         place = Place(record.index, ("attachment",))
         parts = read_attachment(line.attachment, line.rendered, place) if len(line.attachment) else ()
-        self._tally(parts)
         if not parts:
             self._pass_through(record, line)
             return
@@ -381,23 +372,14 @@ class Lines:
             self.targets[uuid] = self._last_talk if parent is UNSET else None
         self._last_uuid = uuid
 
-    def _tally(self, parts: Iterable[Part]) -> None:
-        """Add up the bytes of a line's parts, and learn the names of the tools that it calls."""
-        tally = self.bytes
-        for part in parts:
-            if isinstance(part, ToolResult):
-                tally["results"] += part.size_bytes
-                for media in part.media:
-                    tally["media"] += media.size_bytes
-            elif isinstance(part, ToolCall):
-                tally["calls"] += part.arguments_bytes
-                self._names[part.call_id] = part.name
-            elif isinstance(part, Text):
-                tally["text"] += part.size_bytes
-            elif isinstance(part, Reasoning):
-                tally["reasoning"] += part.size_bytes + part.sealed_bytes
-            elif isinstance(part, Media):
-                tally["media"] += part.size_bytes
+    def _add_up(self, file_bytes: int) -> None:
+        """Add up the bytes of all parts; of the file's bytes, what is of no kind is `other`."""
+        said = chain((node.parts for node in self.nodes), (replay.parts for replay in self.replays))
+        sizes = part_bytes(chain.from_iterable(said))
+        del sizes["other"]
+        for kind, size_bytes in sizes.items():
+            self.bytes[kind] += size_bytes
+        self.bytes["other"] = max(0, file_bytes - sum(self.bytes.values()))
 
 
 def copies(document: Document, record: int) -> tuple[Copy, ...]:
@@ -405,13 +387,11 @@ def copies(document: Document, record: int) -> tuple[Copy, ...]:
 
     It is looked for when it is asked for, since every result has one and few are spilled.
     """
-    copy = Place(record, ("toolUseResult",))
-    try:
-        size_bytes = len(document.raw_value(copy))
-        blocks = _KINDS.decode(document.raw_value(Place(record, _CONTENT)))
-    except (KeyError, msgspec.DecodeError):
+    copy, content = Place(record, ("toolUseResult",)), Place(record, _CONTENT)
+    if not document.has(copy):
         return ()
-    return (Copy(copy, size_bytes),) if sum(block.type == "tool_result" for block in blocks) == 1 else ()
+    is_alone = not document.has(content.at(1)) or _results_in(document.raw_value(content)) == 1
+    return (Copy(copy, len(document.raw_value(copy))),) if is_alone else ()
 
 
 class _Kind(Struct, gc=False):
@@ -419,3 +399,10 @@ class _Kind(Struct, gc=False):
 
 
 _KINDS = msgspec.json.Decoder(list[_Kind])
+
+
+def _results_in(content: bytes) -> int:
+    try:
+        return sum(block.type == "tool_result" for block in _KINDS.decode(content))
+    except msgspec.DecodeError:
+        return 0
