@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("tests.compaction_laws", "tests.runs")
+
 settings.register_profile("seeded", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("seeded")
 

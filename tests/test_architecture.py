@@ -66,6 +66,15 @@ def _imports(paths: list[Path]) -> set[str]:
     return found
 
 
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT / "tests")))
+def test_no_test_imports_another_one(path):
+    modules = {imported for imported in _imports([path]) if imported.startswith("tests.")}
+    assert [module for module in modules if ".test_" in module] == []
+
+
 def test_every_module_is_in_the_map():
     assert sorted(MAP) == sorted(UNITS)
 

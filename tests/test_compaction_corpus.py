@@ -8,9 +8,9 @@ from compactctl import formats
 from compactctl.cut import is_said_by_user
 from compactctl.document import Document
 from tests.builders.generated import WRITERS
+from tests.compaction_laws import a_cut, check
 from tests.compactions import opened
 from tests.conftest import CORPUS
-from tests.test_compaction_laws import a_cut, check
 
 FOLDERS = ("claude-code", "codex", "pi", "openai-chat")
 LARGEST_BYTES = 1_500_000

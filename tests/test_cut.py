@@ -10,7 +10,7 @@ from compactctl.settings import Layer2, Settings
 from compactctl.turns import pairing_findings
 from tests.builders.generated import WRITERS, stories, write
 from tests.builders.messages import NO_FILE, answer, result, user
-from tests.test_laws import read
+from tests.laws import read
 
 HEURISTIC = estimators.get("heuristic", Settings(), NO_FILE)
 BIG = 3_500

@@ -1,37 +1,26 @@
 """Laws that hold for every session, on generated ones of every format, sound and damaged."""
 
-import io
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from compactctl import estimators, formats, run
-from compactctl.document import Document
+from compactctl import estimators, run
 from compactctl.estimators.heuristic import tokens_beside, weight
 from compactctl.fix import MENDED
 from compactctl.media import CLAUDE
 from compactctl.options import Audit, Options
 from compactctl.settings import Settings, with_changes
-from tests.builders.generated import WRITERS, stories, write
+from tests.builders.generated import stories, write
 from tests.builders.messages import NO_FILE
+from tests.laws import EVERY_FORMAT, FEW_EXAMPLES, read
 
-EVERY_FORMAT = pytest.mark.parametrize("name", list(WRITERS))
-FEW_EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 LOW_LIMITS = with_changes(
     Settings(),
     ["layer1.single_limit_bytes=900", "layer1.round_limit_bytes=1500", "layer1.preview_head_bytes=40"],
 )
 DRY, APPLY = Options(settings=LOW_LIMITS), Options(settings=LOW_LIMITS, apply=True)
-
-
-def read(data):
-    document = Document(io.BytesIO(data))
-    format_ = formats.recognise(document)
-    assert format_ is not None
-    return document, format_, format_.read(document)
 
 
 @EVERY_FORMAT

@@ -6,7 +6,7 @@ from compactctl.plan import Spill
 from compactctl.story import Answered, Called, Said, read_story, request_test, said_by_person
 from tests.builders import chat, claude, codex
 from tests.builders.generated import WRITERS, stories, write
-from tests.test_laws import read
+from tests.laws import read
 
 
 def story_of(data, previews=None):

@@ -14,7 +14,7 @@ from compactctl.model import Message, Text, ToolResult, utf8_size
 from compactctl.texts import counted
 from tests.builders.generated import stories, write
 from tests.conftest import CORPUS
-from tests.test_laws import EVERY_FORMAT, FEW_EXAMPLES, read
+from tests.laws import EVERY_FORMAT, FEW_EXAMPLES, read
 
 PLACE = Place(0)
 

@@ -21,9 +21,9 @@ from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
 from tests.builders.generated import stories, write
 from tests.builders.messages import NO_FILE
+from tests.laws import EVERY_FORMAT, FEW_EXAMPLES, read
 from tests.scripts import make_ranks
-from tests.test_laws import EVERY_FORMAT, FEW_EXAMPLES, read
-from tests.test_readme import ROOT
+from tests.scripts.readme import ROOT
 
 PLACE = Place(0)
 RANKED = sorted(set(BUNDLED.values()))

@@ -2,39 +2,17 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.clients import mock, real
+from tests.clients import mock
+from tests.clients.home import FIRST, Home
 
 pytestmark = pytest.mark.clients
 
-COMMAND = "seq -f 'line %g of the journal' 1000"
 BIG = "\n".join(f"line {number} of the journal" for number in range(1, 1001))
-FIRST, NEXT, AFTER = f"Please run `{COMMAND}`", "Thank you.", "One more thing."
 
-
-class Home:
-    """A home of Claude Code that lasts, with a folder to work in."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        for name in ("home", "work"):
-            (folder / name).mkdir()
-
-    def ask(self, *arguments: str) -> list[real.Json]:
-        """Run the client once, and return the messages of the last request it sends."""
-        log = self._folder / "requests.jsonl"
-        log.unlink(missing_ok=True)
-        command, environment = real.claude(self._folder / "home", *arguments)
-        return real.requests(command, environment, log, self._folder / "work")[-1]
-
-    def session(self) -> Path:
-        """Return the one session that the client has written."""
-        found = sorted((self._folder / "home/.claude/projects").glob("*/*.jsonl"))
-        assert len(found) == 1, found
-        return found[0]
+NEXT, AFTER = "Thank you.", "One more thing."
 
 
 def compactctl(*arguments: str) -> None:

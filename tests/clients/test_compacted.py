@@ -16,6 +16,7 @@ from compactctl.plan import Cut
 from tests import contexts
 from tests.builders import codex, pi
 from tests.clients import mock, real
+from tests.clients.sent import is_closed, spoken
 from tests.compactions import METAS, compacted, opened
 from tests.conftest import CORPUS
 
@@ -103,36 +104,6 @@ def can_resume(client, path):
 # what is sent --------------------------------------------------------------------------------------
 
 
-def spoken(messages):
-    """Return what persons, the model and tools said, neighbouring answers as one; of a result only whose it is."""
-    told = []
-    for message in messages:
-        if message["role"] not in ("user", "assistant", "tool"):
-            continue
-        calls = [call[0].split("|")[0] for call in message.get("calls", [])]
-        result = (message.get("result_of") or "").split("|")[0]
-        if message["role"] == "assistant" and told and told[-1][0] == "assistant":
-            told[-1] = ("assistant", told[-1][1] + message["text"], [*told[-1][2], *calls], "")
-        else:
-            told.append((message["role"], "" if result else message["text"], calls, result))
-    return told
-
-
-def is_closed(told):
-    """Return whether each call is answered right behind it, once, and each result has its call."""
-    waiting = []
-    for role, _, calls, result in told:
-        if role == "tool":
-            if result not in waiting:
-                return False
-            waiting.remove(result)
-        elif waiting:
-            return False
-        else:
-            waiting = list(calls)
-    return not waiting
-
-
 def a_cut(messages):
     """Return a cut that leaves about the last third, and pins the newest request where that lies before it."""
     leading = leading_count(messages)
@@ -152,6 +123,9 @@ def real_cut(client, path):
     return a_cut(sessions[0].messages) if sessions else None
 
 
+# sessions ------------------------------------------------------------------------------------------
+
+
 REAL = [
     pytest.param(client, path, cut, id=f"{client}-{path.stem[:28]}")
     for client in NAMES
@@ -159,6 +133,9 @@ REAL = [
     if (cut := real_cut(client, path)) is not None
 ]
 NO_SAMPLES = pytest.param(None, None, None, marks=pytest.mark.skip(reason="no real sessions beside the repository"))
+
+
+# what is sent --------------------------------------------------------------------------------------
 
 
 def resumed(client, data, cut, keep_history, tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from compactctl.formats.mending import UNKNOWN_RESULT
 from tests.builders import codex, pi
 from tests.clients import mock, real
-from tests.clients.test_claude_in_place import FIRST, Home
-from tests.clients.test_compacted import is_closed, spoken
+from tests.clients.home import FIRST, Home
+from tests.clients.sent import is_closed, spoken
 
 pytestmark = pytest.mark.clients
 

@@ -13,7 +13,7 @@ from compactctl import formats
 from compactctl.document import Document
 from tests.builders import codex, pi
 from tests.clients import real
-from tests.clients.test_spilled import BIG, a_pi_session, a_rollout
+from tests.clients.large import BIG, a_pi_session, a_rollout
 
 pytestmark = pytest.mark.clients
 

@@ -29,6 +29,8 @@ from tests.builders.codex import (
 )
 from tests.formats.rollouts import opened, read, rules
 
+# recognising ---------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize(
     "record",
@@ -70,6 +72,9 @@ def test_a_document_without_a_record_of_a_rollout_is_no_session():
     assert FORMAT.read(codex.document({"role": "user", "content": "Hi."})) == []
 
 
+# whose session it is -------------------------------------------------------------------------------
+
+
 def test_the_header_and_the_turns_tell_whose_session_it_is():
     _, transcript = opened(
         codex.jsonl(
@@ -84,6 +89,9 @@ def test_the_header_and_the_turns_tell_whose_session_it_is():
     assert transcript.session_id == codex.SESSION_ID
     assert (transcript.agent, transcript.model, transcript.cwd) == ("Codex 0.120.0", "gpt-6", "/srv/shop")
     assert (transcript.parent_session_id, transcript.recorded_window_tokens) == ("parent-1", 258_400)
+
+
+# findings ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -139,6 +147,9 @@ def test_a_compaction_whose_text_no_provider_would_take_is_still_read():
     assert contexts.lines(document, transcript) == ["user: So far: \ufffd.", "assistant: Yes."]
 
 
+# results and bytes of the whole file -----------------------------------------------------------------
+
+
 def test_every_result_in_the_file_is_listed_with_why_it_is_not_in_context():
     _, transcript = read(
         started("t1"),
@@ -181,6 +192,9 @@ def test_bytes_by_kind_sum_to_the_file():
         "results": 99,
         "reasoning": 7,
     }
+
+
+# real sessions -------------------------------------------------------------------------------------
 
 
 @pytest.mark.corpus

@@ -28,6 +28,9 @@ def _session_of_claude_code():
     return made.bytes()
 
 
+# telling them ------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     "raw, name",
     [
@@ -55,6 +58,9 @@ def _session_of_claude_code():
 )
 def test_a_log_is_told_from_its_records(raw, name):
     assert recognised(raw) == name
+
+
+# none of them is compacted -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["spill", "compact", "summarize", "restore", "verify"])

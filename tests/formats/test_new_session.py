@@ -20,7 +20,7 @@ from tests.builders.claude import Session, call, result
 from tests.builders.generated import stories, write
 from tests.conftest import CORPUS
 from tests.formats import reading
-from tests.formats.test_slim import context
+from tests.formats.sent import context
 
 SEED = "5eed" * 16
 OLD = claude.SESSION_ID

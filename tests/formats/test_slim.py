@@ -3,7 +3,6 @@
 import io
 import json
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from tests.builders.claude import DROP, Session, call, result, text
 from tests.builders.generated import stories, write
 from tests.conftest import CORPUS
 from tests.formats import reading
+from tests.formats.sent import context
 
 PATH = "s.compacted/copies.jsonl.zst"
 LONG = "a line of output\n" * 200
@@ -36,28 +36,6 @@ def _slimmed(format_, raw, limit_bytes):
     document = reading.opened(raw)
     format_.read(document)
     return b"".join(document.edited(document.splices(format_.slim_edits(document, limit_bytes, PATH))))
-
-
-def context(format_, raw):
-    """Return the effective context and what is told of its requests, without the places where they stand."""
-    return [
-        ([_said(message) for message in t.messages], [_used(usage) for usage in t.requests], t.anchor_floor, t.model)
-        for t in reading.sessions(format_, raw)
-    ]
-
-
-def _said(message):
-    parts = [{**_facts(part), "type": type(part).__name__} for part in message.parts]
-    return message.role, parts, message.key, _used(message.usage), message.is_summary, message.is_leading
-
-
-def _facts(part):
-    known = {name: value for name, value in msgspec.structs.asdict(part).items() if name not in ("place", "copies")}
-    return {**known, "media": [_facts(item) for item in known.get("media", ())]}
-
-
-def _used(usage):
-    return usage and {name: value for name, value in msgspec.structs.asdict(usage).items() if name != "line"}
 
 
 def note(size_bytes):

@@ -4,16 +4,15 @@ import json
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from compactctl import run
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
-from tests.builders.generated import WRITERS, stories, write
+from tests.builders.generated import stories, write
+from tests.laws import EVERY_FORMAT
 
-EVERY_FORMAT = pytest.mark.parametrize("name", list(WRITERS))
 FEW_EXAMPLES = settings(max_examples=20, deadline=None, derandomize=True, phases=[Phase.generate])
 KEEP_LITTLE = [
     "layer1.single_limit_bytes=900",

@@ -11,7 +11,7 @@ from compactctl.story import read_story
 from compactctl.summary import accept
 from tests.builders.generated import WRITERS, stories, write
 from tests.builders.said import assistant, call, result, story, summary, user
-from tests.test_laws import read
+from tests.laws import read
 
 PROVIDER = make(DEFAULT)
 
