@@ -213,6 +213,24 @@ def test_the_usage_of_a_failed_answer_is_no_anchor(flag):
     assert (len(transcript.requests), [m.usage for m in transcript.messages]) == (1, [None, None])
 
 
+@pytest.mark.parametrize(
+    "said, output_tokens, is_known",
+    [
+        ("word " * 100, 3, False),
+        ("word " * 100, 90, True),
+        ("word " * 7, 3, True),
+        ("word " * 100, 0, True),  # nothing was recorded, not even that it began
+        ("word " * 100, 11, True),
+    ],
+)
+def test_a_few_output_tokens_for_a_long_answer_stood_there_when_it_began(said, output_tokens, is_known):
+    s = Session()
+    s.user("Go.")
+    s.assistant(said, usage=usage(1000, out=output_tokens))
+    answer = read(s).messages[-1].usage
+    assert (answer.output_tokens, answer.is_output_known) == (output_tokens, is_known)
+
+
 def test_a_session_without_any_usage_says_so():
     s = Session()
     s.user("Go.")
