@@ -375,13 +375,22 @@ class Document:
         with contextlib.suppress(KeyError):
             self._stretch(place)
 
-    def has(self, place: Place) -> bool:
-        """Return whether there is a value at a place."""
+    def size_at(self, place: Place) -> int | None:
+        """Return the bytes that a value takes up; None where there is none."""
         try:
-            self._stretch(place)
+            start, end = self._stretch(place)
         except KeyError:
-            return False
-        return True
+            return None
+        return end - start
+
+    def opens_with(self, place: Place, opener: bytes) -> bool:
+        """Return whether a value begins with this byte. Raises KeyError where there is none."""
+        start, _ = self._stretch(place)
+        seen = self._seen.get(place.record)
+        if seen is None:
+            return self._read(start, start + 1) == opener
+        start -= self._starts[place.record]
+        return seen.raw[start : start + 1] == opener
 
     def _stretch(self, place: Place) -> Stretch:
         """Return where a value lies in the file. Raises KeyError where there is none."""

@@ -229,6 +229,7 @@ def _plan_of(sized: views.Sized, made: Plan, done: Summarised | None) -> Plan:
     return Plan(
         tuple(spill for spill in made.spills if spill.result.place in kept),
         tuple(keep for keep in made.keeps if keep.result.place in kept),
+        made.reasons,
     )
 
 

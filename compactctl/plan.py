@@ -1,11 +1,18 @@
 """What a run will do to one session, as data: which results move to files and why, and what stays."""
 
+from collections import Counter
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
 
+from compactctl.document import Place
 from compactctl.model import ToolResult
+from compactctl.turns import Paired
+
+KEPT_UNDER_LIMITS = "under the limits"
+"""The reason of a keep that was decided on size alone; it binds a later run under the same limits."""
 
 SpillReason = Literal["single", "round", "target"]
 
@@ -30,15 +37,6 @@ class Spill(Struct, frozen=True):
     @property
     def preview_sha256(self) -> str:
         return sha256(self.preview.encode()).hexdigest()
-
-
-class Keep(Struct, frozen=True, gc=False):
-    """One result that stays, with the reason in words (`under the limits`, `already spilled`, …)."""
-
-    result: ToolResult
-    exchange: str
-    line: int
-    reason: str
 
 
 class Failure(Struct, frozen=True):
@@ -69,5 +67,17 @@ class Plan(Struct, frozen=True):
     """Every decision about the results of one context, in order of messages."""
 
     spills: tuple[Spill, ...] = ()
-    keeps: tuple[Keep, ...] = ()
+    keeps: tuple[Paired, ...] = ()
+    """The results that stay."""
+    reasons: Mapping[Place, str] = {}
+    """Why, in words (`already spilled`, …), for those that stay for another reason than their size."""
     failures: tuple[Failure, ...] = ()
+
+    def reason(self, keep: Paired) -> str:
+        """Return why a result stays."""
+        return self.reasons.get(keep.result.place, KEPT_UNDER_LIMITS)
+
+    def keeps_by_reason(self) -> Counter[str]:
+        """Return how many results stay for each reason."""
+        counts = Counter(self.reason(keep) for keep in self.keeps) if self.reasons else Counter[str]()
+        return counts or Counter({KEPT_UNDER_LIMITS: len(self.keeps)} if self.keeps else {})

@@ -10,14 +10,11 @@ from msgspec import Struct
 
 from compactctl.document import Place
 from compactctl.model import Message, ToolResult
-from compactctl.plan import Keep, Plan, Spill, SpillReason
+from compactctl.plan import KEPT_UNDER_LIMITS, Plan, Spill, SpillReason
 from compactctl.preview import make_preview
 from compactctl.settings import Layer1
 from compactctl.spill_names import SpillNames
 from compactctl.turns import Paired, Pairs, pairs
-
-KEPT_UNDER_LIMITS = "under the limits"
-"""The reason of a keep that was decided on size alone; it binds a later run under the same limits."""
 
 KEPT_FOR_ITS_PREVIEW = "its preview would not be smaller"
 """The reason of a keep that binds a later run where previews are made alike, too: how long a path is may differ."""
@@ -87,12 +84,13 @@ def make_plan(
     found = found or pairs(messages)
     paired = found.results
     for item in paired:
-        maker.consider_single(item, messages[item.message_index].line)
+        if ledger or item.result.is_preview or item.result.size_bytes > settings.single_limit_bytes:
+            maker.consider_single(item)
     for turn in found.rounds:
-        maker.consider_round(turn.results, messages)
+        maker.consider_round(turn.results)
     if target is not None:
-        maker.consider_target(paired, messages, target)
-    return maker.plan(paired, messages)
+        maker.consider_target(paired, target)
+    return maker.plan(paired)
 
 
 def _key(item: Paired) -> DecisionKey:
@@ -156,32 +154,26 @@ class _Maker:
         self._names = names
         self._failed = failed
 
-    def plan(self, paired: Sequence[Paired], messages: Sequence[Message]) -> Plan:
+    def plan(self, paired: Sequence[Paired]) -> Plan:
         """Return what was decided of every result."""
-        spills: list[Spill] = []
-        keeps: list[Keep] = []
-        for item in paired:
-            place = item.result.place
-            spill = self.spills.get(place)
-            if spill is not None:
-                spills.append(spill)
-                continue
-            reason = self._reasons.get(place, KEPT_UNDER_LIMITS)
-            keeps.append(Keep(item.result, item.exchange, messages[item.message_index].line, reason))
-        return Plan(tuple(spills), tuple(keeps))
+        if not self.spills:
+            return Plan((), tuple(paired), self._reasons)
+        spills = tuple(self.spills[item.result.place] for item in paired if item.result.place in self.spills)
+        keeps = tuple(item for item in paired if item.result.place not in self.spills)
+        return Plan(spills, keeps, self._reasons)
 
-    def consider_single(self, item: Paired, line: int) -> None:
+    def consider_single(self, item: Paired) -> None:
         result = item.result
         if result.is_preview:
             self._set_aside(result, "already spilled")
             return
         decisions = self._ledger.get(_key(item)) if self._ledger else None
-        if decisions and self._is_honoured(item, line, decisions):
+        if decisions and self._is_honoured(item, decisions):
             return
         if result.size_bytes > self._settings.single_limit_bytes:
-            self._try(item, line, "single", 0)
+            self._try(item, "single", 0)
 
-    def _is_honoured(self, item: Paired, line: int, decisions: Sequence[Decided]) -> bool:
+    def _is_honoured(self, item: Paired, decisions: Sequence[Decided]) -> bool:
         """Act on an earlier decision; return False where all are about other texts."""
         replaced = [decided for decided in decisions if decided.replaced]
         digest = _sha256(self._texts.text(item.result)) if replaced else ""
@@ -191,7 +183,7 @@ class _Maker:
                 return True
             if digest == decided.sha256:
                 self._unbound.add(item.result.place)
-                self._try(item, line, decided.reason, 0)
+                self._try(item, decided.reason, 0)
                 return True
         kept = next((decided.kept for decided in decisions if not decided.replaced), None)
         if kept is None:
@@ -209,8 +201,11 @@ class _Maker:
         self._reasons[result.place] = reason
         self._previews.add(result.place)
 
-    def consider_round(self, results: tuple[Paired, ...], messages: tuple[Message, ...]) -> None:
-        if _total_bytes(item.result for item in results) <= self._settings.round_limit_bytes:
+    def consider_round(self, results: tuple[Paired, ...]) -> None:
+        size_bytes = 0
+        for item in results:
+            size_bytes += item.result.size_bytes
+        if size_bytes <= self._settings.round_limit_bytes:
             return
         open_items = [
             item for item in results if item.result.place not in self.spills and item.result.place not in self._previews
@@ -221,10 +216,10 @@ class _Maker:
                 return
             if self._is_bound(item):
                 continue
-            if self._try(item, messages[item.message_index].line, "round", total):
+            if self._try(item, "round", total):
                 total -= item.result.size_bytes
 
-    def consider_target(self, paired: list[Paired], messages: tuple[Message, ...], target: Target) -> None:
+    def consider_target(self, paired: list[Paired], target: Target) -> None:
         """Spill on, whatever an earlier run kept, until the target is met or nothing is left that would help."""
         tokens = target.tokens_after(self.spills.values())
         saved_bytes = 0
@@ -236,25 +231,25 @@ class _Maker:
             place = item.result.place
             if place in self.spills or place in self._previews or not target.may_spill(item.result):
                 continue
-            if self._try(item, messages[item.message_index].line, "target", 0):
+            if self._try(item, "target", 0):
                 saved_bytes += item.result.size_bytes - len(self.spills[place].preview.encode())
 
-    def _try(self, item: Paired, line: int, reason: SpillReason, round_bytes: int) -> bool:
+    def _try(self, item: Paired, reason: SpillReason, round_bytes: int) -> bool:
         """Plan one spill; return False, with the reason noted, where it failed before or would save nothing."""
         result = item.result
         if _key(item) in self._failed:
             self._reasons[result.place] = "its spill failed"
             return False
         text = self._texts.text(result)
-        digest = _sha256(text)
+        encoded = text.encode()
+        digest, size_bytes = sha256(encoded).hexdigest(), len(encoded)
         name = self._names.assign(result.call_id, digest)
-        size_bytes = len(text.encode())
         preview = make_preview(text, size_bytes, self._texts.path(name), self._texts.style, self._settings)
         if len(preview.encode()) >= size_bytes:
             self._reasons[result.place] = KEPT_FOR_ITS_PREVIEW
             return False
         self.spills[result.place] = Spill(
-            result, item.exchange, line, reason, round_bytes, digest, name, preview, text[:STARTS_CHARACTERS]
+            result, item.exchange, item.line, reason, round_bytes, digest, name, preview, text[:STARTS_CHARACTERS]
         )
         return True
 

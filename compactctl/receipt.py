@@ -12,8 +12,8 @@ from msgspec import Struct
 from compactctl.errors import NoReceipt
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
-from compactctl.plan import Plan, SpillReason
-from compactctl.policy import KEPT_FOR_ITS_PREVIEW, KEPT_UNDER_LIMITS, Decided, DecisionKey
+from compactctl.plan import KEPT_UNDER_LIMITS, Plan, SpillReason
+from compactctl.policy import KEPT_FOR_ITS_PREVIEW, Decided, DecisionKey
 from compactctl.profiles import Interval
 from compactctl.settings import Layer1, Settings
 
@@ -188,7 +188,7 @@ def decisions(plan: Plan) -> tuple[Decision, ...]:
             line=keep.line,
             bytes=keep.result.size_bytes,
             fate="kept",
-            reason=keep.reason,
+            reason=plan.reason(keep),
         )
         for keep in plan.keeps
         if (keep.exchange, keep.result.call_id) not in failed

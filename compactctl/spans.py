@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 import msgspec
 from msgspec import Raw
@@ -126,7 +127,7 @@ def _end_of_known(raw: bytes, start: int, value: Raw | None) -> int | None:
 
     No JSON value is the beginning of another one, save of a longer number.
     """
-    if value is None or not raw.startswith(bytes(value), start):
+    if value is None or not raw.startswith(cast(bytes, value), start):  # any buffer will do
         return None
     end = start + len(value)
     return end if raw[end : end + 1] in _AFTER_VALUE else None

@@ -22,6 +22,7 @@ class Paired(Struct, frozen=True, gc=False):
     """
 
     message_index: int
+    line: int
     exchange: str
     call_index: int | None
     """The index of the message whose call it answers; None for a result without a call."""
@@ -68,7 +69,7 @@ def pairs(messages: Iterable[Message]) -> Pairs:
                 made.append((index, exchange, []))
         elif (result := message.result) is not None:
             is_answer = result.call_id in open_ids
-            item = Paired(index, exchange, call_index if is_answer else None, result)
+            item = Paired(index, message.line, exchange, call_index if is_answer else None, result)
             results.append(item)
             if is_answer:
                 made[-1][2].append(item)

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cached_property
@@ -36,7 +35,7 @@ from compactctl.outcome import (
     notes,
 )
 from compactctl.plan import Plan, Spill
-from compactctl.policy import KEPT_UNDER_LIMITS, Forecast, forecasts
+from compactctl.policy import Forecast, forecasts
 from compactctl.profiles import Interval, Spread
 from compactctl.rewrite import previews
 from compactctl.session import Session, project
@@ -288,7 +287,7 @@ def nothing_spilled(note: Layer1Note, sized: Sized, plan: Plan, settings: Settin
             bytes=keep.result.size_bytes,
             tool=keep.result.name,
             in_context=True,
-            why=f"under the limit of {limit:,}" if keep.reason == KEPT_UNDER_LIMITS else keep.reason,
+            why=plan.reasons.get(keep.result.place, f"under the limit of {limit:,}"),
         )
         for keep in keeps
     ]
@@ -328,7 +327,6 @@ def resume_note(format_: Format, path: str, session_id: str | None) -> ResumeNot
 
 def layer1_note(plan: Plan, path: Callable[[str], str], limits: Layer1) -> Layer1Note:
     """Return a plan as it is printed: spills with the `path` of their files, failures, the rest counted by reason."""
-    kept = Counter(keep.reason for keep in plan.keeps)
     return Layer1Note(
         spills=tuple(
             SpillNote(
@@ -346,7 +344,7 @@ def layer1_note(plan: Plan, path: Callable[[str], str], limits: Layer1) -> Layer
             for spill in plan.spills
         ),
         failures=tuple(FailureNote(failure.call_id, failure.error, failure.line) for failure in plan.failures),
-        kept=tuple(KeepCounts(reason, count) for reason, count in sorted(kept.items())),
+        kept=tuple(KeepCounts(reason, count) for reason, count in sorted(plan.keeps_by_reason().items())),
     )
 
 

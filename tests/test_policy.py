@@ -66,20 +66,20 @@ def test_a_preview_is_never_spilled_and_does_not_count():
     messages = [answer("a", "b"), result("a", 3_000, is_preview=True), result("b", 900)]
     made = plan(messages, single=1_000, round_=1_000)
     assert chosen(made) == []
-    assert [keep.reason for keep in made.keeps] == ["already spilled", "under the limits"]
+    assert list(map(made.reason, made.keeps)) == ["already spilled", "under the limits"]
 
 
 def test_a_result_whose_spill_failed_stays_and_counts_in_its_round():
     messages = [answer("a", "b"), result("a", 600), result("b", 500)]
     made = plan(messages, single=1_000, round_=1_000, head_bytes=10, failed=[("#1", "a")])
     assert chosen(made) == [("b", "round")]
-    assert [keep.reason for keep in made.keeps] == ["its spill failed"]
+    assert list(map(made.reason, made.keeps)) == ["its spill failed"]
 
 
 def test_nothing_is_spilled_whose_preview_would_not_be_smaller():
     made = plan([answer("a"), result("a", 150)], single=100)
     assert chosen(made) == []
-    assert [keep.reason for keep in made.keeps] == ["its preview would not be smaller"]
+    assert list(map(made.reason, made.keeps)) == ["its preview would not be smaller"]
 
 
 def test_a_keep_binds_and_still_counts_in_its_round():
@@ -98,14 +98,14 @@ def test_a_replaced_result_is_known_by_its_preview():
     preview = "x" * 700
     ledger = {("#1", "a"): [Decided(True, "other", sha256(preview.encode()).hexdigest())]}
     made = plan([answer("a"), result("a", 700)], single=100, head_bytes=10, ledger=ledger)
-    assert [keep.reason for keep in made.keeps] == ["already spilled"]
+    assert list(map(made.reason, made.keeps)) == ["already spilled"]
 
 
 def test_two_results_of_one_call_are_each_known_by_their_preview():
     ledger = {("#1", "a"): [Decided(True, "other", sha256(b"x" * size).hexdigest()) for size in (700, 800)]}
     messages = [answer("a"), result("a", 700), result("a", 800)]
     made = plan(messages, single=100, head_bytes=10, ledger=ledger)
-    assert [keep.reason for keep in made.keeps] == ["already spilled", "already spilled"]
+    assert list(map(made.reason, made.keeps)) == ["already spilled", "already spilled"]
 
 
 def test_a_decision_about_another_text_binds_nothing():

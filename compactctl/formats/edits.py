@@ -39,13 +39,12 @@ def replace_text(document: Document, place: Place, text: str) -> Replace:
     A string stays a string. In a list of blocks the first text block takes the text, keeping its other keys;
     other text blocks go; images and unknown blocks stay as they are, byte for byte.
     """
-    raw = document.raw_value(place)
     new_text = write_json(text)
-    if not raw.lstrip().startswith(b"["):
+    if not document.opens_with(place, b"["):
         return Replace(place, new_text)
     kept: list[bytes] = []
     placed = False
-    for element in elements(raw):
+    for element in elements(document.raw_value(place)):
         if not _is_text_block(element):
             kept.append(element)
         elif not placed:

@@ -190,19 +190,19 @@ _SILENT = frozenset((Reasoning,))
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
-    node, key, is_answer, said = draft.node, draft.key, draft.is_answer, draft.said()
+    node = draft.node
+    if not draft.is_answer:
+        return Message("user", draft.parts, (node.record,), node.line, _known(node.uuid), None, node.marks.is_summary)
+    key, said = _key(node), draft.said()
     records: tuple[int, ...] = (node.record,)
     if draft.others:
         records = tuple(sorted({node.record, *(other.record for other in draft.others)}))
-    usage = anchors.get(key) if is_answer else None
+    usage = anchors.get(key)
     if usage is not None and 0 < usage.output_tokens <= PLACEHOLDER_TOKENS and _is_placeholder(usage, said):
         usage = msgspec.structs.replace(usage, is_output_known=False)
-    return Message(
-        "assistant" if is_answer else "user",
-        said,
-        records,
-        node.line,
-        "" if key.startswith("#") else key,
-        usage,
-        not is_answer and node.marks.is_summary,
-    )
+    return Message("assistant", said, records, node.line, _known(key), usage)
+
+
+def _known(key: str) -> str:
+    """Return a key that stands in the file; "" for one that was made up for a line without any."""
+    return "" if key.startswith("#") else key

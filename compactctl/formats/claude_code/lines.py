@@ -388,10 +388,11 @@ def copies(document: Document, record: int) -> tuple[Copy, ...]:
     It is looked for when it is asked for, since every result has one and few are spilled.
     """
     copy, content = Place(record, ("toolUseResult",)), Place(record, _CONTENT)
-    if not document.has(copy):
+    size_bytes = document.size_at(copy)
+    if size_bytes is None:
         return ()
-    is_alone = not document.has(content.at(1)) or _results_in(document.raw_value(content)) == 1
-    return (Copy(copy, len(document.raw_value(copy))),) if is_alone else ()
+    is_alone = document.size_at(content.at(1)) is None or _results_in(document.raw_value(content)) == 1
+    return (Copy(copy, size_bytes),) if is_alone else ()
 
 
 class _Kind(Struct, gc=False):
