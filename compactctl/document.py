@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import io
 import itertools
+import os
 import re
 from array import array
 from bisect import bisect_left
@@ -193,6 +194,7 @@ class Document:
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
+        self._descriptor = _descriptor(source)
         self._starts = array("Q")
         self._ends = array("Q")
         self._lines = array("Q")
@@ -371,9 +373,9 @@ class Document:
         return self._read(start, end)
 
     def locate(self, place: Place) -> None:
-        """Remember where a value lies that an edit is going to replace, while its record is at hand."""
+        """Remember where a large value lies that an edit is going to replace, while its record is at hand."""
         with contextlib.suppress(KeyError):
-            self._stretch(place)
+            self._stretch(place, is_large=True)
 
     def size_at(self, place: Place) -> int | None:
         """Return the bytes that a value takes up; None where there is none."""
@@ -382,6 +384,10 @@ class Document:
         except KeyError:
             return None
         return end - start
+
+    def length(self, place: Place) -> int:
+        """Return how many members the value at a place has; 0 for an atom. Raises KeyError where there is no value."""
+        return self._look(place.record).length(place.route)
 
     def opens_with(self, place: Place, opener: bytes) -> bool:
         """Return whether a value begins with this byte. Raises KeyError where there is none."""
@@ -392,14 +398,14 @@ class Document:
         start -= self._starts[place.record]
         return seen.raw[start : start + 1] == opener
 
-    def _stretch(self, place: Place) -> Stretch:
+    def _stretch(self, place: Place, *, is_large: bool = False) -> Stretch:
         """Return where a value lies in the file. Raises KeyError where there is none."""
         found = self._found.get(place)
         if found is None:
             if len(self._found) >= MOST_FOUND:
                 self._found.clear()
-            base = self._starts[place.record]
-            start, end = self._look(place.record).span(place.route)
+            base, seen = self._starts[place.record], self._look(place.record)
+            start, end = seen.span_of_most(place.route) if is_large else seen.span(place.route)
             found = self._found[place] = base + start, base + end
         return found
 
@@ -553,11 +559,25 @@ class Document:
 
     def _read(self, start: int, end: int) -> bytes:
         """Return these bytes. Raises EOFError where the file got shorter since it was opened."""
-        self._source.seek(start)
-        read = self._source.read(end - start)
-        if len(read) < end - start:
+        size_bytes = end - start
+        if self._descriptor is not None and size_bytes < COPY_BYTES:  # a buffer would be filled each time
+            read = os.pread(self._descriptor, size_bytes, start)
+        else:
+            self._source.seek(start)
+            read = self._source.read(size_bytes)
+        if len(read) < size_bytes:
             raise EOFError("the file got shorter while it was read")
         return read
+
+
+def _descriptor(source: BinaryIO) -> int | None:
+    """Return what a file can be read by from anywhere; None where it can't be."""
+    if not hasattr(os, "pread"):
+        return None
+    try:
+        return source.fileno()
+    except (AttributeError, OSError):
+        return None
 
 
 class _FirstBytes(io.RawIOBase):

@@ -301,9 +301,8 @@ def _texts(document: Document, paths: layout.Paths, format_: Format, layer1: Lay
 
 
 def _text_to_replace(document: Document, result: ToolResult) -> str:
-    text = result_text(document, result)
     document.locate(result.place)
-    return text
+    return result_text(document, result)
 
 
 def replan(

@@ -1,8 +1,10 @@
 """Where a value stands in the bytes of a record."""
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import cast
+from functools import lru_cache
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -44,6 +46,7 @@ class Seen:
         self.raw = raw
         self._members: dict[Route, dict[Key, Stretch]] = {}
         self._inside: dict[Route, Mapping[Key, Raw]] = {}
+        self._lengths: dict[Route, int] = {}
 
     def value(self, route: Route) -> bytes:
         """Return the bytes of the value at `route`, in a fifth of the time that finding out where they are takes.
@@ -76,6 +79,63 @@ class Seen:
                 known = _decoded_members(self.raw[start:end])
             found = self._members[around] = {key: (start, end) for key, start, end in _members(self.raw, start, known)}
         return found[route[-1]]
+
+    def span_of_most(self, route: Route) -> Stretch:
+        """Return the same for a value that most of the record's outermost member is likely made of, in fewer passes.
+
+        Found by its bytes, where they stand in that member only once; else step by step.
+        """
+        if len(route) > 2:
+            start, end = self.span(route[:1])
+            try:
+                value = self._straight_to(route)
+            except (KeyError, IndexError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return self.span(route)
+            there = list(itertools.islice(_occurrences(self.raw, value, start, end), 2))
+            if len(there) == 1:
+                return there[0], there[0] + len(value)
+        return self.span(route)
+
+    def _straight_to(self, route: Route) -> Raw:
+        """Return a value from one pass over the outermost member. Raises a decoder's errors, KeyError, IndexError."""
+        steps = tuple(key if isinstance(key, str) else None for key in route[1:])
+        value = _straight(steps).decode(self._known(())[route[0]])
+        for depth, key in enumerate(route[1:], 1):
+            if isinstance(key, int):
+                self._lengths[route[:depth]] = len(value)
+                value = value[key]
+            else:
+                value = value.value
+        return cast(Raw, value)
+
+    def length(self, route: Route) -> int:
+        """Return how many members the value at `route` has; 0 for an atom. Raises KeyError where there is none."""
+        found = self._lengths.get(route)
+        if found is None:
+            found = self._lengths[route] = len(self._known(route))
+        return found
+
+
+def _occurrences(raw: bytes, value: Raw, start: int, end: int) -> Iterator[int]:
+    """Yield where a value's bytes stand. Only its head is searched for: with long needles, `find` is slow."""
+    head = bytes(memoryview(value)[:HEAD_BYTES])
+    at = raw.find(head, start, end)
+    while at >= 0:
+        if raw.startswith(cast(bytes, value), at, end):
+            yield at
+        at = raw.find(head, at + 1, end)
+
+
+HEAD_BYTES = 64
+
+
+@lru_cache(maxsize=64)
+def _straight(steps: tuple[str | None, ...]) -> "msgspec.json.Decoder[Any]":
+    """Return a decoder that looks for one value only; None among the steps stands for any place in an array."""
+    shape: Any = Raw
+    for step in reversed(steps):
+        shape = list[shape] if step is None else msgspec.defstruct("Step", [("value", shape)], rename={"value": step})
+    return msgspec.json.Decoder(shape)
 
 
 def elements(raw: bytes) -> list[bytes]:

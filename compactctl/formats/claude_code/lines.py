@@ -391,7 +391,7 @@ def copies(document: Document, record: int) -> tuple[Copy, ...]:
     size_bytes = document.size_at(copy)
     if size_bytes is None:
         return ()
-    is_alone = document.size_at(content.at(1)) is None or _results_in(document.raw_value(content)) == 1
+    is_alone = document.length(content) == 1 or _results_in(document.raw_value(content)) == 1
     return (Copy(copy, size_bytes),) if is_alone else ()
 
 
