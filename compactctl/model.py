@@ -221,8 +221,6 @@ class Transcript(Struct, frozen=True):
     side_runs: tuple[SideRun, ...] = ()
     bytes_by_kind: Mapping[str, int] = {}
     """Bytes of the whole file by `Kind`; what is not one of them is `other`."""
-    context_bytes_by_kind: Mapping[str, int] = {}
-    """The same over the effective context."""
     findings: tuple[Finding, ...] = ()
 
 

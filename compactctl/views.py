@@ -15,7 +15,7 @@ from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure, overhead
-from compactctl.model import Transcript, Window
+from compactctl.model import Transcript, Window, context_bytes
 from compactctl.options import Options
 from compactctl.outcome import (
     BigResult,
@@ -242,7 +242,7 @@ def details(session: Session, sized: Sized, options: Options) -> Details:
         lines=session.document.line_count,
         window_used_percent=round(100 * measured.tokens / measured.window.tokens) if measured.window.tokens else 0,
         bytes_by_kind=dict(transcript.bytes_by_kind),
-        context_bytes_by_kind=dict(transcript.context_bytes_by_kind),
+        context_bytes_by_kind=context_bytes(transcript.messages),
         results_in_file=len(transcript.results),
         biggest_results=_biggest(transcript, options.settings.layer1),
         would_spill=() if session.read.format.printed_by else _would_spill(sized.paired, options.settings),

@@ -392,6 +392,7 @@ def test_a_span_is_exactly_the_value_of_its_route(data, value):
     seen = Seen(raw)
     assert not route or seen.value(route) == raw[start:end]
     assert seen.span(route) == (start, end)
+    assert Seen(raw).span_of_most(route) == (start, end)
 
 
 @pytest.mark.parametrize("raw, value", [
@@ -409,6 +410,34 @@ def test_of_a_repeated_key_the_last_value_counts(raw, value):
     document = Document(io.BytesIO(raw + b"\n"))
     assert len(list(document.records(ANY))) == 1
     assert document.raw_value(Place(0, ("a",))) == value
+
+
+@pytest.mark.parametrize("content", [
+    b'"a"', b'["a","a"]', b'[{"text":"a"},"a"]', b'[{"text":"b","text":"a"}]', b'[{"text":"\xff"},{"text":"a"}]',
+    b'[{"text":1},{"text":12}]', b'[{"text":"a"}] , "content" : [{"text":"b"}]', b'[{"text":"\\ud800"},{"b":[]}]',
+])  # fmt: skip
+def test_a_value_found_by_its_bytes_is_where_the_walk_finds_it(content):
+    raw = b'{"message":{"content":' + content + b'},"copy":' + content.split(b" , ")[0] + b"}"
+    inside = [("message", "content"), *(("message", "content", index) for index in (0, 1))]
+    for route in (*inside, *((*each, "text") for each in inside[1:])):
+        assert _tried(lambda route=route: Seen(raw).span_of_most(route)) == _tried(lambda route=route: span(raw, route))
+
+
+def _tried(find):
+    try:
+        return find()
+    except KeyError:
+        return None
+
+
+@pytest.mark.parametrize("value, length", [(b"[]", 0), (b"[1,[2,3]]", 2), (b'{"a":1}', 1), (b'"ab"', 0), (b"12", 0)])
+@pytest.mark.parametrize("is_looked_into", [False, True])
+def test_a_value_has_as_many_members_as_it_says(value, length, is_looked_into):
+    document = Document(io.BytesIO(b'{"a":{"b":[' + value + b"]}}\n"))
+    list(document.records(ANY))
+    if is_looked_into:
+        document.locate(Place(0, ("a", "b", 0)))
+    assert [document.length(Place(0, route)) for route in ((), ("a", "b"), ("a", "b", 0))] == [1, 1, length]
 
 
 @given(st.data(), values)

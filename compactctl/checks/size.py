@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import Finding
-from compactctl.model import Media, Message
+from compactctl.model import Media, Message, context_bytes
 
 
 def large_results(subject: Subject) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def fullness(subject: Subject) -> Iterator[Finding]:
 def request_bytes(subject: Subject) -> Iterator[Finding]:
     """Yield whether what is in context is over the byte budget of a request."""
     limit = subject.settings.audit.request_limit_bytes
-    carried = sum(subject.sized.transcript.context_bytes_by_kind.values())
+    carried = sum(context_bytes(subject.sized.transcript.messages).values())
     if carried > limit:
         yield Finding(None, "large-request", f"{carried:,} bytes in context, over the limit of {limit:,}")
 

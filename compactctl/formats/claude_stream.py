@@ -47,7 +47,6 @@ from compactctl.model import (
     ToolResult,
     Transcript,
     Usage,
-    context_bytes,
     part_bytes,
     token_count,
     utf8_size,
@@ -441,7 +440,6 @@ class _Run:
             results=tuple(self._seen_results(context)),
             side_runs=tuple(_side_run(name, drafts, usages) for name, drafts in self._sides.items()),
             bytes_by_kind=self._bytes(size_bytes),
-            context_bytes_by_kind=context_bytes(messages),
             findings=sort([*strangers, *_findings(messages, requests)]),
         )
 

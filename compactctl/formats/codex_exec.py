@@ -215,7 +215,6 @@ class _Thread:
         """Return what was read; `size_bytes` are the file's bytes that are this thread's."""
         messages = tuple(message for exchange in self._exchanges for message in _messages(exchange))
         results = [(message.line, message.result) for message in messages]
-        in_context = context_bytes(messages)
         return Transcript(
             format=FORMAT.name,
             messages=messages,
@@ -223,8 +222,7 @@ class _Thread:
             agent=AGENT,
             index=index,
             results=tuple(SeenResult(line, result.name, result.size_bytes) for line, result in results if result),
-            bytes_by_kind=file_bytes(in_context, size_bytes),
-            context_bytes_by_kind=in_context,
+            bytes_by_kind=file_bytes(context_bytes(messages), size_bytes),
             findings=sort(
                 [*strangers, *pairing_findings(messages, order_matters=False), *lacks(messages, (), SUMS_ONLY)]
             ),

@@ -409,7 +409,6 @@ class _Session:
         """Return the session, which takes up `size_bytes` of the file."""
         self._join()
         messages, anchor_floor = self._summed_up()
-        in_context = context_bytes(messages)
         requests = tuple(self._requests.values())
         return Transcript(
             format=self._name,
@@ -424,8 +423,7 @@ class _Session:
                 for message in messages
                 if (result := message.result) is not None
             ),
-            bytes_by_kind=file_bytes(in_context, size_bytes),
-            context_bytes_by_kind=in_context,
+            bytes_by_kind=file_bytes(context_bytes(messages), size_bytes),
             findings=sort([*findings, *self._findings(messages)]),
         )
 

@@ -6,6 +6,7 @@ import pytest
 
 from compactctl.formats.chat import FORMAT
 from compactctl.media import CLAUDE
+from compactctl.model import context_bytes
 from compactctl.turns import rounds
 from tests.builders.chat import assistant, lines, system, tool, user
 from tests.builders.images import encoded, png
@@ -130,7 +131,7 @@ def test_an_image_of_any_shape_counts_by_its_pixels_in_messages_and_results_alik
 def test_an_image_inside_text_is_text_for_the_model(content):
     raw = lines(user(content), assistant(None, [("c", "f", "{}")]), tool("c", content))
     transcript = session(FORMAT, raw)
-    assert transcript.context_bytes_by_kind["media"] == 0
+    assert context_bytes(transcript.messages)["media"] == 0
     assert transcript.messages[2].result.size_bytes == len(content)
 
 

@@ -8,7 +8,7 @@ from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
 from compactctl.formats.claude_code.lines import copies
 from compactctl.formats.interface import Spilled
-from compactctl.model import Compaction, Copy, Reasoning, SeenResult, SideRun, Usage
+from compactctl.model import Compaction, Copy, Reasoning, SeenResult, SideRun, Usage, context_bytes
 from compactctl.settings import Settings
 from compactctl.windows import choose
 from tests import contexts
@@ -323,7 +323,7 @@ def test_the_bytes_of_the_whole_file_are_told_by_kind():
         "progress": progress,
     }
     assert transcript.bytes_by_kind == {**known, "other": len(s.bytes()) - sum(known.values())}
-    assert transcript.context_bytes_by_kind == {**known, "copies": 0, "progress": 0, "other": 0}
+    assert context_bytes(transcript.messages) == {**known, "copies": 0, "progress": 0, "other": 0}
 
 
 @pytest.mark.parametrize(

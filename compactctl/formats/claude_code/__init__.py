@@ -61,7 +61,6 @@ from compactctl.model import (
     ToolResult,
     Transcript,
     Usage,
-    context_bytes,
     token_count,
 )
 from compactctl.turns import pairing_findings
@@ -200,7 +199,7 @@ def _transcript(lines: Lines) -> Transcript:
 
 def _with_messages(found: Transcript, messages: tuple[Message, ...], lines: Lines) -> Transcript:
     findings = [*lines.findings(), *found.findings, *_message_findings(messages, found.requests)]
-    return replace(found, messages=messages, context_bytes_by_kind=context_bytes(messages), findings=sort(findings))
+    return replace(found, messages=messages, findings=sort(findings))
 
 
 def _model(nodes: Sequence[Node]) -> str | None:

@@ -47,7 +47,6 @@ from compactctl.model import (
     ToolResult,
     Transcript,
     Usage,
-    context_bytes,
     part_bytes,
     utf8_size,
 )
@@ -210,7 +209,6 @@ class Reader:
             compactions=tuple(self._compactions),
             results=self._seen(messages, floor_record),
             bytes_by_kind=self._bytes(document),
-            context_bytes_by_kind=context_bytes(messages),
             findings=sort([*findings, *self._findings(messages)]),
         )
 

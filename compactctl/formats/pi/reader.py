@@ -36,7 +36,6 @@ from compactctl.model import (
     ToolResult,
     Transcript,
     Usage,
-    context_bytes,
     part_bytes,
     utf8_size,
 )
@@ -145,7 +144,6 @@ class Reader:
         path, tree_findings = self._path(header)
         context = Context(path)
         requests = tuple(self._requests.values())
-        in_context = context_bytes(context.messages)
         return Transcript(
             format=NAME,
             messages=context.messages,
@@ -159,7 +157,6 @@ class Reader:
             compactions=tuple(self._compactions),
             results=tuple(self._seen(context)),
             bytes_by_kind=self._bytes(document),
-            context_bytes_by_kind=in_context,
             findings=sort([*tree_findings, *context.findings(), *self._findings(context.messages)]),
         )
 
