@@ -244,9 +244,13 @@ def _read_block(block: _Said, place: Place, keys: Route, parts: list[Part], name
 
 def argument_bytes(arguments: Raw) -> int:
     """Return the size of a call's arguments: of a string its text, of anything else its JSON as it stands."""
-    if _opens_with(arguments, b'"'):
+    size_bytes = len(arguments)
+    if size_bytes and memoryview(arguments)[0] == _QUOTE:
         return utf8_size(_STRING.decode(arguments))
-    return len(arguments)
+    return size_bytes
+
+
+_QUOTE = ord('"')
 
 
 def _unknown(raw: Raw, place: Place) -> Part:

@@ -13,6 +13,9 @@ CLEARED = "[Old tool result content cleared]"
 """What stands in a request in place of a result that a microcompaction cleared."""
 
 
+_SILENT = frozenset((Reasoning,))
+
+
 class _Draft(Struct, gc=False):
     """A message in the making: what one node says, or an answer that grows while its lines come in."""
 
@@ -32,7 +35,16 @@ class _Draft(Struct, gc=False):
         """Return all its parts."""
         if self.others is None:
             return self.parts
-        return (*self.parts, *(part for node in self.others for part in _said(node)))
+        parts = list(self.parts)
+        for node in self.others:
+            parts += _said(node)
+        return tuple(parts)
+
+    def is_sent(self) -> bool:
+        """Return whether it says anything. An answer of thinking alone is not sent (seen with 2.1.332)."""
+        if not self.is_answer:
+            return bool(self.parts)
+        return not (_SILENT.issuperset(map(type, self.parts)) and _SILENT.issuperset(map(type, self.said())))
 
 
 class Drafts(Struct):
@@ -63,7 +75,7 @@ def drafted(path: Path) -> Drafts:
     maker = _Maker()
     for node in path.nodes:
         maker.add(node)
-    drafts = [draft for draft in maker.drafts if _is_sent(draft)]
+    drafts = [draft for draft in maker.drafts if draft.is_sent()]
     floor = max(path.compaction.order if path.compaction else -1, maker.stale_before)
     return Drafts(drafts, _anchor_floor(drafts, floor), frozenset(maker.cleared))
 
@@ -96,17 +108,17 @@ class _Maker:
     def _assistant(self, node: Node) -> None:
         if node.marks.is_local_error:
             return
-        key = _key(node)
+        key, parts, said = _key(node), node.parts, _said(node)
         draft = self._answers.get(key)
         if draft is None:
-            self._answers[key] = draft = _Draft(True, node, _said(node))
+            self._answers[key] = draft = _Draft(True, node, said)
             self.drafts.append(draft)
         elif draft.others is None:
             draft.others = [node]
         else:
             draft.others.append(node)
-        if _has_results(node.parts):
-            self._user(node, tuple(part for part in node.parts if isinstance(part, ToolResult)))
+        if said is not parts:
+            self._user(node, tuple(part for part in parts if isinstance(part, ToolResult)))
 
     def _user(self, node: Node, parts: tuple[Part, ...]) -> None:
         """Add what a user line says: each result by itself, and what stands between them."""
@@ -168,25 +180,13 @@ def _key(node: Node) -> str:
 def _said(node: Node) -> tuple[Part, ...]:
     """Return what an answer's line says; results on it are messages of their own."""
     parts = node.parts
-    return tuple(part for part in parts if not isinstance(part, ToolResult)) if _has_results(parts) else parts
-
-
-def _has_results(parts: tuple[Part, ...]) -> bool:
-    return ToolResult in map(type, parts)
+    if ToolResult not in map(type, parts):
+        return parts
+    return tuple(part for part in parts if not isinstance(part, ToolResult))
 
 
 def _strings(value: object) -> set[str]:
     return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
-
-
-def _is_sent(draft: _Draft) -> bool:
-    """Return whether a draft says anything. An answer of thinking alone is not sent (seen with 2.1.332)."""
-    if not draft.is_answer:
-        return bool(draft.parts)
-    return not _SILENT.issuperset(map(type, draft.said()))
-
-
-_SILENT = frozenset((Reasoning,))
 
 
 def _message(draft: _Draft, anchors: Mapping[str, Usage]) -> Message:
