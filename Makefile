@@ -40,8 +40,9 @@ format: $(VENV)/ready
 demo: $(DEMO_VENV)/ready
 	$(DEMO_VENV)/bin/python -m tests.scripts.readme
 
-bench: $(VENV)/ready
-	$(IN_VENV) tests.bench
+# compactctl as a user has it, beside bare loops over the same files.
+bench: $(VENV)/ready $(DEMO_VENV)/ready
+	$(IN_VENV) tests.bench $(DEMO_VENV)/bin/compactctl
 
 # Estimates with tiktoken beside a plain loop over the same texts.
 bench-tokens: $(VENV)/ready

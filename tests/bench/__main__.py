@@ -1,10 +1,10 @@
 """What `make bench` prints: CPU time and peak memory of `inspect`, `audit` and `spill` beside bare loops over the same
 files, what two jobs gain, and start-up.
 
-    python -m tests.bench
+    python -m tests.bench [PROGRAM]
 
-Each figure is the median of several runs of a process of its own; all are measured in the same session, so that the
-ratios hold on any machine. Modules are compiled once, as an installed program's are.
+PROGRAM is compactctl as it is installed for a user; loops run on the Python beside it. Each figure is the median of
+several runs of a process of its own; all are measured in the same session, so that the ratios hold on any machine.
 """
 
 import os
@@ -72,17 +72,17 @@ def median(costs: Sequence[Cost]) -> Cost:
 def main() -> None:
     paths = [str(path) for path in generate(FOLDER)]
     size = sum(os.path.getsize(path) for path in paths)
-    lines = sum(Path(path).read_bytes().count(b"\n") for path in paths)
+    lines = sum(map(line_count, paths))
     print(f"{len(paths)} sessions, {size / 1e6:.0f} MB, {lines:,} lines, {size / lines / 1e3:.1f} kB a line; "
           f"Python {platform.python_version()}, median of {RUNS}")  # fmt: skip
-    compactctl = [sys.executable, "-m", "compactctl"]
+    compactctl, python = program()
 
     def on(command: str, files: Sequence[str], *options: str) -> list[str]:
         return [*compactctl, command, "-q", "-o", "json", *options, *files]
 
     commands = {
-        "json.loads, every line": [sys.executable, "-c", _LOOP.format(module="json"), *paths],
-        "orjson.loads, every line": [sys.executable, "-c", _LOOP.format(module="orjson"), *paths],
+        "json.loads, every line": [python, "-c", _LOOP.format(module="json"), *paths],
+        "orjson.loads, every line": [python, "-c", _LOOP.format(module="orjson"), *paths],
         START_UP: on("inspect", [SMALL]),
         "compactctl inspect -j 1": on("inspect", paths, "-j", "1"),
         "compactctl audit -j 1, without secrets": on("audit", paths, "-j", "1", "--fail-on", "never", "--no-secrets"),
@@ -106,6 +106,20 @@ def main() -> None:
         started = median([cost([*compactctl, *words]) for _ in range(RUNS * 2)])
         name = "compactctl " + " ".join(words)
         print(f"{name:40}{started.cpu_s * 1000:>6.0f} ms of CPU, {started.wall_s * 1000:.0f} ms until it has ended")
+
+
+def program() -> tuple[list[str], str]:
+    """Return how compactctl is called, and the Python that it runs on: installed, or from where this module is."""
+    if len(sys.argv) < 2:
+        return [sys.executable, "-m", "compactctl"], sys.executable
+    installed = Path(sys.argv[1]).absolute()
+    return [str(installed)], str(installed.with_name("python"))
+
+
+def line_count(path: str) -> int:
+    """Return the lines of a file. It is not held: what this process holds, its children are charged with."""
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
 
 
 START_UP = "start-up: compactctl inspect, 5 lines"
