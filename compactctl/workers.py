@@ -20,7 +20,7 @@ from compactctl.inputs import STANDARD_INPUT, Input
 from compactctl.outcome import Outcome, failed
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 MOST_WAITING = 64
 """How many bundles are handed to the workers ahead of what was taken from them: no more outcomes than that pile up."""
@@ -74,14 +74,14 @@ def worked(files: Sequence[Input], one: One, jobs: int, threads: bool) -> Genera
                 if len(outcomes) < len(bundle):
                     raise KeyboardInterrupt
         except KeyboardInterrupt:
-            _stop(pool, [future for _, future in waiting])
+            _stop([future for _, future in waiting], STOPPING_S)
             yield from ready
             for bundle, future in waiting:
                 if future.done() and not future.cancelled() and future.exception() is None:
                     yield from zip(bundle, _unpacked(bundle, future), strict=False)
             raise
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            _stop([future for _, future in waiting], 0)
             raise
 
 
@@ -156,17 +156,18 @@ def _unpacked(bundle: Sequence[Input], future: "Future[Packed]") -> list[list[Ou
     return _UNPACK.decode(packed) if isinstance(packed, bytes) else packed
 
 
-def _stop(pool: "ProcessPoolExecutor", futures: "Sequence[Future[Packed]]") -> None:
-    """Start nothing more, and end what is running: at once where the interrupt has reached it, else soon.
+def _stop(futures: "Sequence[Future[Packed]]", patience_s: float) -> None:
+    """Start nothing more, and end what is running: at once where an interrupt has reached it, else after `patience_s`.
 
-    A worker that was between two bundles has not heard of it, and is told again on its next one.
+    A worker that was between two bundles has not heard of it, and is told again on its next one. The pool is left to
+    its `with`, which waits for it: one that is shut down without waiting may break the interpreter's own exit.
     """
     import multiprocessing
     from concurrent.futures import wait
 
     running = [future for future in futures if not future.cancel() and not future.done()]
-    pool.shutdown(wait=False, cancel_futures=True)
-    while wait(running, STOPPING_S).not_done:
+    while wait(running, patience_s).not_done:
+        patience_s = STOPPING_S
         for process in multiprocessing.active_children():
             with contextlib.suppress(OSError, TypeError):
                 os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]
