@@ -79,5 +79,6 @@ class Plan(Struct, frozen=True):
 
     def keeps_by_reason(self) -> Counter[str]:
         """Return how many results stay for each reason."""
-        counts = Counter(self.reason(keep) for keep in self.keeps) if self.reasons else Counter[str]()
-        return counts or Counter({KEPT_UNDER_LIMITS: len(self.keeps)} if self.keeps else {})
+        if self.keeps and not self.reasons:
+            return Counter({KEPT_UNDER_LIMITS: len(self.keeps)})
+        return Counter(map(self.reason, self.keeps))
