@@ -1,7 +1,7 @@
 """What a command was asked for, apart from the paths: one frozen value that every step gets."""
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -14,6 +14,13 @@ Destination = Literal["beside", "in place", "new session"]
 BESIDE: Final = "beside"
 IN_PLACE: Final = "in place"
 NEW_SESSION: Final = "new session"
+
+Backup = Literal["zst", "copy", "none"]
+"""What is kept of the original where a result takes its place: all of it, packed or not, or only what was replaced."""
+BACKUPS: tuple[Backup, ...] = get_args(Backup)
+
+FailOn = Literal[Severity, "never"]
+FAIL_ON: tuple[FailOn, ...] = ("error", "warning", "note", "never")
 
 
 class Selection(Struct, frozen=True):
@@ -28,7 +35,7 @@ class Selection(Struct, frozen=True):
 class Audit(Struct, frozen=True, kw_only=True):
     """What `audit` looks for, and what makes it fail."""
 
-    fail_on: Severity | Literal["never"] = "error"
+    fail_on: FailOn = "error"
     selected: tuple[str, ...] = ()
     """Rules and groups; where there are any, no other rule is looked at. Gates count all the same."""
     ignored: tuple[str, ...] = ()
@@ -85,8 +92,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """`--target`: a number of tokens or a percentage of the window, as it was written."""
     slim: bool = False
     place: Destination = BESIDE
-    backup: str = "zst"
-    """What `in place` keeps of the original: `zst`, `copy` or `none`."""
+    backup: Backup = "zst"
+    """What `in place` keeps of the original."""
     backup_dir: str | None = None
     check: bool = False
     discard_new: bool = False

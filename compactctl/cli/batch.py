@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -336,7 +336,7 @@ def _options(
     discard_new: bool,
 ) -> "Options":
     from compactctl.formats import FORMATS
-    from compactctl.options import Options
+    from compactctl.options import BACKUPS, Options
 
     opt.one_of(reading.from_format, ["auto", *FORMATS], "format")
     return Options(
@@ -353,7 +353,7 @@ def _options(
         target=shrinking.target,
         slim=shrinking.slim,
         place=_place(shrinking),
-        backup=opt.one_of(shrinking.backup, opt.BACKUPS, "backup"),
+        backup=opt.one_of(shrinking.backup, BACKUPS, "backup"),
         backup_dir=shrinking.backup_dir,
         check=_check(shrinking, writing),
         discard_new=discard_new,
@@ -389,18 +389,15 @@ def _scoring(scoring: Scoring) -> "ScoringOptions":
     )
 
 
-FAIL_ON = ("error", "warning", "note", "never")
-
-
 def _audit(gating: Gating, writing: Writing, saved: "Sequence[Saved]") -> "Audit":
-    from compactctl.options import Audit
+    from compactctl.options import FAIL_ON, Audit
 
     reports = {f"--save {each.kind}={each.path}": each.path for each in saved}
     written = _require_apart({**reports, "--write-baseline": gating.write_baseline})
     if gating.baseline is not None:
         _require_apart({**reports, "--baseline": gating.baseline})
     return Audit(
-        fail_on=cast(Any, opt.one_of(gating.fail_on, FAIL_ON, "--fail-on")),
+        fail_on=opt.one_of(gating.fail_on, FAIL_ON, "--fail-on"),
         selected=_listed(gating.select),
         ignored=_listed(gating.ignore),
         secrets=not gating.no_secrets,

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -272,7 +272,6 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more: files 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug.")]
 
 COLORS = ("auto", "always", "never")
-BACKUPS = ("zst", "copy", "none")
 MOST_JOBS = 8
 MOST_JOBS_ASKED = 61
 """More processes than that can't be waited for on every system."""
@@ -380,8 +379,11 @@ def _ns(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def one_of(value: str, names: Iterable[str], thing: str) -> str:
-    """Return the value where it is one of the names. Raises UsageError that names the nearest one."""
+Name = TypeVar("Name", bound=str)
+
+
+def one_of(value: str, names: Iterable[Name], thing: str) -> Name:
+    """Return the name that the value is. Raises UsageError with the nearest one."""
     known = list(names)
     if value in known:
         return value
