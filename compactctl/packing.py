@@ -26,10 +26,12 @@ def unpacked(chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
     frame = zstandard.ZstdDecompressor().decompressobj()
     try:
         for chunk in chunks:
-            yield frame.decompress(chunk)
-            while frame.eof and frame.unused_data:
-                rest, frame = frame.unused_data, zstandard.ZstdDecompressor().decompressobj()
+            rest = chunk
+            while rest:
+                if frame.eof:
+                    frame = zstandard.ZstdDecompressor().decompressobj()
                 yield frame.decompress(rest)
+                rest = frame.unused_data
     except zstandard.ZstdError as error:
         raise Unreadable(f"{path}: not a whole zstd file: {error}") from None
     if not frame.eof:
