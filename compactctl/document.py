@@ -17,22 +17,26 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from compactctl.findings import Finding
 from compactctl.json_text import mended, read_json
 from compactctl.recovery import BYTE_ORDER_MARK, Damage, Decodes, recover, shaped
+from compactctl.rows import Rows
 from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members, skip_space, span
 
 T = TypeVar("T")
 
 COPY_BYTES = 1 << 20
 """How much of a file is held at once while it is copied or hashed."""
+
+GATHERED_BYTES = 1 << 16
+"""Smaller pieces of a file are put together."""
 
 ARRAY_LIMIT_BYTES = 64 << 20
 """A larger file is not split as an array: it is held whole for that."""
@@ -43,12 +47,16 @@ MOST_FOUND = 65_536
 MOST_SEEN_BYTES = 4 << 20
 """So much of the records that were looked into last is kept at hand: what is planned for one is soon edited."""
 
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+
 _LINE_END = re.compile(rb"[ \t\r]*+\n")
 
 _NEWLINE, _RETURN = b"\n\r"
 
 _UNSAID = BLANKS + b"\0\xef\xbb\xbf"
 """What says nothing between records: blanks, the zero bytes of a crash, a byte order mark."""
+
+_FOUR_BYTES = 1 << 32
 
 LINE_END_BYTES = 64
 """Blanks before a newline are looked for this far."""
@@ -123,13 +131,11 @@ class Splice(Struct, frozen=True, order=True, gc=False):
 
 
 class Splices:
-    """Splices in file order, packed: of those that give every line of a huge file new ids there are millions."""
+    """Splices in file order: of those that give every line of a huge file new ids there are millions."""
 
     def __init__(self) -> None:
-        self._starts = array("Q")
-        self._ends = array("Q")
-        self._new_ends = array("Q")
-        self._new = bytearray()
+        self._rows = Rows(tuple[int, int, bytes])
+        """How far behind the one before, how many bytes give way, and to which."""
         self.end = -1
         """Where the last one ends."""
         self.growth_bytes = 0
@@ -138,24 +144,23 @@ class Splices:
 
     def add(self, splice: Splice) -> None:
         """Put a splice behind the others. Raises ValueError where it overlaps the last one."""
-        if splice.start < self.end:
-            raise ValueError(f"edits overlap at byte {splice.start}")
-        self._starts.append(splice.start)
-        self._ends.append(splice.end)
-        self._new += splice.new
-        self._new_ends.append(len(self._new))
-        self.end = splice.end
-        self.growth_bytes += len(splice.new) - (splice.end - splice.start)
-        self.replaced_bytes += splice.end - splice.start
+        start, end, new = splice.start, splice.end, splice.new
+        if start < self.end:
+            raise ValueError(f"edits overlap at byte {start}")
+        self._rows.append((start - self.end, end - start, new))
+        self.end = end
+        self.growth_bytes += len(new) - (end - start)
+        self.replaced_bytes += end - start
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[Splice]:
-        new_start = 0
-        for start, end, new_end in zip(self._starts, self._ends, self._new_ends, strict=True):
-            yield Splice(start, end, bytes(self._new[new_start:new_end]))
-            new_start = new_end
+        end = -1
+        for gap, size_bytes, new in self._rows:
+            start = end + gap
+            end = start + size_bytes
+            yield Splice(start, end, new)
 
 
 class Record(Struct, Generic[T], gc=False):
@@ -195,16 +200,14 @@ class Document:
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
         self._descriptor = _descriptor(source)
-        self._starts = array("Q")
-        self._ends = array("Q")
-        self._lines = array("Q")
+        self.size_bytes = source.seek(0, 2)
+        self._starts, self._ends, self._lines = self._no_numbers()
         self._seen: dict[int, Seen] = {}
         """The records whose values were asked for last, the newest at the end."""
         self._seen_bytes = 0
         self._is_split = False
         self._found: dict[Place, Stretch] = {}
         """Where values lie that were asked for: an edit asks for what was looked at before."""
-        self.size_bytes = source.seek(0, 2)
         self.line_count = 0
         self.torn_tail: Splice | None = None
         """The torn last line, as the splice that leaves it out; None where the file ends well."""
@@ -223,7 +226,7 @@ class Document:
         Damage is noted in `findings`, with its line; it never raises and never hides what follows it.
         Nothing else may be asked of the document until the walk is over.
         """
-        self._starts, self._ends, self._lines = starts, ends, lines = array("Q"), array("Q"), array("Q")
+        self._starts, self._ends, self._lines = starts, ends, lines = self._no_numbers()
         self._seen, self._seen_bytes, self._found = {}, 0, {}
         self.torn_tail = None
         damage = Damage()
@@ -236,7 +239,7 @@ class Document:
         line = b"\n"
         self._source.seek(0)
         for line in self._source:
-            number += 1
+            before, number = number, number + 1
             try:
                 try:
                     value = quick(line)
@@ -256,6 +259,8 @@ class Document:
                     self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
             else:
                 index, size = len(starts), len(line) - 1
+                if index == before:
+                    index = before  # the same number, in memory once: a huge session keeps all of them
                 if line[-1] != _NEWLINE or line[size - 1] == _RETURN:
                     size = len(line.rstrip(b"\r\n"))
                 starts.append(offset)
@@ -346,8 +351,13 @@ class Document:
 
     def forget(self) -> None:
         """Give the index up: nothing but the size and the count of lines may be asked for from now on."""
-        self._starts, self._ends, self._lines = array("Q"), array("Q"), array("Q")
+        self._starts, self._ends, self._lines = self._no_numbers()
         self._seen, self._seen_bytes, self._found = {}, 0, {}
+
+    def _no_numbers(self) -> "tuple[array[int], array[int], array[int]]":
+        """Return what holds where the records start and end and their lines, in as little room as the file allows."""
+        width = "I" if self.size_bytes < _FOUR_BYTES else "Q"
+        return array(width), array(width), array(width)
 
     def decoded(self, record: int, decoder: Decodes[T]) -> T | None:
         """Return a record's value as `records` gives it, once they were walked."""
@@ -359,6 +369,17 @@ class Document:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return shaped(raw, decoder)
         return value
+
+    def members(self, record: int) -> Mapping[str, Raw] | None:
+        """Return the members of a record, none of them looked into; None where it is no object.
+
+        The record stays at hand, so that edits of its members are soon made.
+        """
+        seen = self._look(record)
+        known = seen.members()
+        if known and isinstance(next(iter(known)), str) and seen.raw.isascii():
+            return cast("Mapping[str, Raw]", known)
+        return self.decoded(record, _OBJECT)
 
     def raw_value(self, place: Place) -> bytes:
         """Return the bytes of one value as they stand in the file. Raises KeyError where there is none."""
@@ -536,15 +557,34 @@ class Document:
         match = _LINE_END.match(self.slice(end, end + LINE_END_BYTES))
         return end + match.end() if match else end
 
-    def edited(self, splices: Iterable[Splice], until: int | None = None) -> Iterator[bytes]:
-        """Yield the edited file in pieces; only its first `until` bytes where that is given."""
+    def edited(
+        self, splices: Iterable[Splice], until: int | None = None, read: Callable[[bytes], object] | None = None
+    ) -> Iterator[bytes]:
+        """Yield the edited file in pieces; only its first `until` bytes where that is given.
+
+        `read` is given every byte of the file as it is, also what gives way, so that it need not be read once more.
+        """
+        return gathered(self._edited(splices, self.size_bytes if until is None else until, read))
+
+    def _edited(self, splices: Iterable[Splice], until: int, read: Callable[[bytes], object] | None) -> Iterator[bytes]:
         offset = 0
         for splice in splices:
-            yield from self.windows(offset, splice.start)
+            yield from self._passed(offset, splice.start, read)
+            if read is not None:
+                for window in self.windows(splice.start, splice.end):
+                    read(window)
             if splice.new:
                 yield splice.new
             offset = splice.end
-        yield from self.windows(offset, self.size_bytes if until is None else until)
+        yield from self._passed(offset, until, read)
+
+    def _passed(self, start: int, end: int, read: Callable[[bytes], object] | None) -> Iterator[bytes]:
+        if read is None:
+            yield from self.windows(start, end)
+            return
+        for window in self.windows(start, end):
+            read(window)
+            yield window
 
     def windows(self, start: int, end: int) -> Iterator[bytes]:
         """Yield these bytes of the file in pieces of bounded size."""
@@ -578,6 +618,20 @@ def _descriptor(source: BinaryIO) -> int | None:
         return source.fileno()
     except (AttributeError, OSError):
         return None
+
+
+def gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in fewer pieces: each costs a write and a step of a digest, and there may be millions."""
+    held: list[bytes] = []
+    size_bytes = 0
+    for piece in pieces:
+        held.append(piece)
+        size_bytes += len(piece)
+        if size_bytes >= GATHERED_BYTES:
+            yield b"".join(held) if len(held) > 1 else piece
+            held, size_bytes = [], 0
+    if held:
+        yield b"".join(held)
 
 
 class _FirstBytes(io.RawIOBase):

@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from operator import add, sub
 from typing import Any, cast
 
 import msgspec
@@ -55,6 +56,10 @@ class Seen:
         """
         return bytes(self._value(route))
 
+    def members(self) -> Mapping[Key, Raw]:
+        """Return the members of the record; none where the decoder refuses it, or where it has none."""
+        return self._known(())
+
     def _value(self, route: Route) -> bytes | Raw:
         return self._known(route[:-1])[route[-1]] if route else self.raw
 
@@ -77,7 +82,10 @@ class Seen:
                 known = self._known(around)
             except KeyError:  # what is farther out has something that the decoder refuses
                 known = _decoded_members(self.raw[start:end])
-            found = self._members[around] = {key: (start, end) for key, start, end in _members(self.raw, start, known)}
+            found = _end_to_end(self.raw, start, known)
+            if found is None:
+                found = {key: (start, end) for key, start, end in _members(self.raw, start, known)}
+            self._members[around] = found
         return found[route[-1]]
 
     def span_of_most(self, route: Route) -> Stretch:
@@ -171,6 +179,41 @@ def _members(raw: bytes, start: int, known: Mapping[Key, Raw]) -> Iterator[tuple
         position = skip_space(raw, value_end)
         if raw[position : position + 1] == b",":
             position = skip_space(raw, position + 1)
+
+
+def _end_to_end(raw: bytes, start: int, known: Mapping[Key, Raw]) -> dict[Key, Stretch] | None:
+    """Return where each member stands where all of them, as the decoder found them, make up the value end to end.
+
+    None where that is not how it is written: with other blanks in it, a key twice, an escape in a key.
+    """
+    if not known:
+        return None
+    is_object = raw[start : start + 1] == b"{"
+    closer = b"}" if is_object else b"]"
+    keys, values = tuple(known), list(map(bytes, known.values()))
+    for blank in _WAYS_TO_WRITE:
+        leads = _names(keys, blank) if is_object else [b"", *[b"," + blank] * (len(keys) - 1)]
+        inside = b"".join(itertools.chain.from_iterable(zip(leads, values, strict=True)))
+        end = start + 1 + len(inside)
+        if raw.startswith(inside, start + 1) and raw[end : end + 1] == closer:
+            steps = map(add, map(len, leads), map(len, values))
+            _, *ends = itertools.accumulate(steps, initial=start + 1)
+            return dict(zip(keys, zip(map(sub, ends, map(len, values)), ends, strict=True), strict=True))
+    return None
+
+
+_WAYS_TO_WRITE = (b"", b" ")
+"""What stands behind colons and commas: nothing where JavaScript writes JSON, a blank where Python does."""
+
+
+@lru_cache(maxsize=256)
+def _names(keys: tuple[Key, ...], blank: bytes) -> list[bytes]:
+    """Return keys as they are written in front of their values, all but the first behind a comma.
+
+    Of a session nearly all lines have the same few.
+    """
+    comma = b"," + blank
+    return [b'%b"%b":%b' % (comma if index else b"", str(key).encode(), blank) for index, key in enumerate(keys)]
 
 
 def _decoded_members(raw: bytes | Raw) -> Mapping[Key, Raw]:

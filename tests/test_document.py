@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from compactctl.document import (
     BEFORE_ALL,
+    GATHERED_BYTES,
     MOST_SEEN_BYTES,
     Document,
     Drop,
@@ -17,6 +18,7 @@ from compactctl.document import (
     Put,
     Remove,
     Replace,
+    gathered,
 )
 from compactctl.json_text import read_json, write_json
 from compactctl.spans import Seen, elements, members, span
@@ -576,3 +578,55 @@ def test_an_array_is_split_whatever_stands_in_one_of_its_elements(odd):
 @pytest.mark.parametrize("torn", [b'[{"a": "\\ud800"},\n{"a"', b'[{"a": NaN},', b'{"a": "\\ud800"}'])
 def test_what_is_no_whole_array_is_not_split(torn):
     assert not Document(io.BytesIO(torn)).split_array()
+
+
+# finding members -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
+        b'{"a": 1, "b": [1, 2, {"c": "}"}], "d": "x"}',
+        b' { "a" :1,"b":[ 1,2,{"c":"}"}],"d":"x" } ',
+        b'{"a":1,"b":[1,2,{"c":"}"}],"\\u0064":"x"}',
+        b'{"d":2,"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
+        b'{"a":12,"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
+        b'{"d":"x","a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
+        b'{"a":1,"b":[1,2,{"c":"}"}],"d":"x","d":"x"}',
+    ],
+    ids=["compact", "spaced", "ragged", "escaped key", "twice", "longer number first", "same twice", "last twice"],
+)
+def test_members_are_found_however_an_object_is_written(raw):
+    found = {route: read_json(raw[slice(*span(raw, route))]) for route in (("a",), ("b", 2, "c"), ("b", 1), ("d",))}
+    assert found == {("a",): 1, ("b", 2, "c"): "}", ("b", 1): 2, ("d",): "x"}
+    assert span(raw, ("d",))[0] == raw.rindex(b'"x"')
+
+
+def test_the_members_of_a_record_are_told_as_they_stand_and_none_of_what_is_no_object():
+    document, _ = read('{"a":[1, 2],"b":"é"}\n[1]\n7\n{}\n{"c":"\ud800"}\n'.encode("utf-8", "surrogatepass"))
+    told = [document.members(record) for record in range(len(document))]
+    assert [each and {key: read_json(bytes(raw)) for key, raw in each.items()} for each in told] == [
+        {"a": [1, 2], "b": "é"},
+        None,
+        None,
+        {},
+        {"c": "\ufffd\ufffd\ufffd"},
+    ]
+
+
+@given(st.lists(st.binary(max_size=40_000), max_size=12))
+def test_gathered_pieces_are_the_same_bytes_in_pieces_that_are_not_small(pieces):
+    made = list(gathered(pieces))
+    assert b"".join(made) == b"".join(pieces)
+    assert all(len(piece) >= GATHERED_BYTES for piece in made[:-1])
+
+
+@pytest.mark.parametrize("edits", [[], [Replace(Place(1, ("a",)), b"22")], [Drop(0)], [Drop(2)]])
+def test_all_bytes_of_a_file_are_told_while_it_is_edited(edits):
+    raw = b'{"a":1}\n{"a":2}\n{"a":3}\n'
+    document, _ = read(raw)
+    told = []
+    made = b"".join(document.edited(document.splices(edits), read=told.append))
+    assert b"".join(told) == raw
+    assert made == edited(document, *edits)

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from compactctl.document import Document, Place, Replace
-from compactctl.formats.claude_code.links import FIELDS, id_in, is_id, pointers
+from compactctl.formats.claude_code.links import id_in, is_id, pointers
 from compactctl.formats.edits import replace_text
 from compactctl.formats.fork import UUID, derived_id
 from compactctl.formats.interface import NewSession, SideFile
@@ -82,43 +82,97 @@ def _side_files(old: str, new: str) -> Iterator[SideFile]:
 
 class _Ids(Mapping[str, str]):
     """New ids by old ones, of the session and of every line. They are derived when they are asked for: what is held of
-    a line is a number."""
+    a line is its own id, packed."""
 
     def __init__(self, seed: str, old: str, new: str) -> None:
         self._seed = seed
         self._old, self._new = old, new
-        self._known: set[int | str] = set()
+        self._known = _Known()
+        self._last: dict[str, str | None] = {}
+        """What was asked for last: most lines point at the one before."""
 
     def note(self, raw: Raw) -> None:
         """Take the id of a line in, where it is one."""
         if is_id(raw) and (id := id_in(raw)) != self._old:
-            self._known.add(_packed(id))
+            self._known.add(id)
 
-    def __getitem__(self, id: str) -> str:
+    def new(self, id: str) -> str | None:
+        """Return the new id; None for what is no id of this session."""
         if id == self._old:
             return self._new
-        if _packed(id) not in self._known:
-            raise KeyError(id)
-        return derived_id(self._seed, id)
+        if id not in self._last:
+            if len(self._last) >= _LAST_IDS:
+                self._last.clear()
+            self._last[id] = derived_id(self._seed, id) if id in self._known else None
+        return self._last[id]
 
-    def __contains__(self, id: object) -> bool:
-        return id == self._old or (isinstance(id, str) and _packed(id) in self._known)
+    def __getitem__(self, id: str) -> str:
+        new = self.new(id)
+        if new is None:
+            raise KeyError(id)
+        return new
 
     def __iter__(self) -> Iterator[str]:
         yield self._old
-        yield from map(_unpacked, self._known)
+        yield from self._known
 
     def __len__(self) -> int:
         return 1 + len(self._known)
 
 
-def _packed(id: str) -> int | str:
-    """Return an id in half of the room, where it is written as clients write it."""
-    return int(id.replace("-", ""), 16) if _CANONICAL.fullmatch(id) else id
+_LAST_IDS = 64
 
 
-def _unpacked(packed: int | str) -> str:
-    return str(uuid.UUID(int=packed)) if isinstance(packed, int) else packed
+class _Known:
+    """A set of ids. One that is written as clients write it takes its 16 bytes and no more: a session has hundreds of
+    thousands of them, and each number or text would take five times that."""
+
+    def __init__(self) -> None:
+        self._packed: dict[int, bytearray] = {}
+        """Ids one behind the other, by some of their bits."""
+        self._others: set[str] = set()
+
+    def add(self, id: str) -> None:
+        if id in self:
+            return
+        packed = _packed(id)
+        if packed is None:
+            self._others.add(id)
+        else:
+            self._packed.setdefault(_shelf(packed), bytearray()).extend(packed)
+
+    def __contains__(self, id: str) -> bool:
+        packed = _packed(id)
+        if packed is None:
+            return id in self._others
+        shelf = self._packed.get(_shelf(packed), b"")
+        position = shelf.find(packed)
+        while position > 0 and position % _ID_BYTES:  # made up of the end of one and the start of the next
+            position = shelf.find(packed, position + 1)
+        return position >= 0
+
+    def __iter__(self) -> Iterator[str]:
+        for shelf in self._packed.values():
+            for start in range(0, len(shelf), _ID_BYTES):
+                yield str(uuid.UUID(bytes=bytes(shelf[start : start + _ID_BYTES])))
+        yield from self._others
+
+    def __len__(self) -> int:
+        return sum(map(len, self._packed.values())) // _ID_BYTES + len(self._others)
+
+
+_ID_BYTES = 16
+_SHELVES = 4096
+
+
+def _packed(id: str) -> bytes | None:
+    """Return the bytes of an id that is written as clients write it."""
+    return bytes.fromhex(id.replace("-", "")) if _CANONICAL.fullmatch(id) else None
+
+
+def _shelf(packed: bytes) -> int:
+    """Return where an id is kept, by bits that are random in ids of any version."""
+    return int.from_bytes(packed[-2:]) % _SHELVES
 
 
 class _Renaming:
@@ -132,13 +186,13 @@ class _Renaming:
     def __iter__(self) -> Iterator[Replace]:
         session = write_json(self._mover.new)
         for record in range(len(self._document)):
-            fields = self._document.decoded(record, FIELDS)
+            fields = self._document.members(record)
             if fields is None:
                 continue
             place = Place(record)
             for route, id in pointers(fields):
-                if route not in _OF_A_SESSION and id in self._ids:
-                    yield Replace(place.at(*route), write_json(self._ids[id]))
+                if route not in _OF_A_SESSION and (new := self._ids.new(id)) is not None:
+                    yield Replace(place.at(*route), b'"%b"' % new.encode())
             if "sessionId" in fields:
                 yield Replace(place.at("sessionId"), session)
             if any(_STUB in bytes(fields[name]) for name in _STUBBED if name in fields):

@@ -7,7 +7,7 @@ histories, `preservedMessages` and `preservedSegment` of compactions, `supersede
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec import Raw
@@ -54,14 +54,16 @@ def id_in(raw: Raw) -> str:
     return bytes(raw)[1:-1].decode("utf-8", "replace")
 
 
-def pointers(fields: Fields) -> Iterator[tuple[Route, str]]:
+def pointers(fields: Mapping[str, Raw]) -> Iterator[tuple[Route, str]]:
     """Yield the ids that a record holds outside of content, its own among them, each with its route."""
     for name, raw in fields.items():
-        if name in CONTENT:
+        size_bytes = len(raw)
+        if size_bytes < _UUID_BYTES or name in CONTENT:
             continue
-        if is_id(raw):
-            yield _USUAL.get(name) or (name,), id_in(raw)
-        elif len(raw) > _UUID_BYTES and not is_string(raw) and _ANY_UUID.search(raw):
+        if is_string(raw):
+            if size_bytes == _UUID_BYTES:
+                yield _USUAL.get(name) or (name,), id_in(raw)
+        elif _ANY_UUID.search(raw):
             yield from _within(name, raw)
 
 
