@@ -7,6 +7,7 @@ put in place before the new session was read again from disk and passed every ch
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -59,6 +60,8 @@ def write_spills(job: Job) -> None:
     while True:
         fresh = [failure for item in job.planned for failure in _spill_failures(job, item)]
         if not fresh:
+            if any(plan.spills for plan in job.plans):
+                spill_files.keep(job.paths.spills)
             return
         failures += fresh
         plan(job, failures)
@@ -78,7 +81,6 @@ def _spill_failures(job: Job, item: Planned) -> list[Failure]:
 
 def commit(job: Job) -> Written:
     """Write the session and what belongs to it. Raises WriteError or VerifyError, and has changed nothing then."""
-    job.source_sha256 = job.source_sha256 or job.session.document.sha256()
     with contextlib.ExitStack() as on_disk:
         before, session_file, kept = _write(on_disk, job)
         checked, noted = _checked(job, before, session_file, kept)
@@ -97,7 +99,12 @@ def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Cand
     before = _before(job, planned.cuts)
     every = planned.splices(document)
     session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
-    session_file.write(document.edited(every))
+    if job.source_sha256:
+        session_file.write(document.edited(every))
+    else:
+        read = sha256()
+        session_file.write(document.edited(every, read=read.update))
+        job.source_sha256 = read.hexdigest()
     kept = _write_kept(on_disk, job, planned, every, session_file)
     job.forget_edits()
     if not job.is_cut:
@@ -249,12 +256,12 @@ def _checked(job: Job, before: Before, session_file: store.Candidate, kept: Kept
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
     with disk.reading(str(session_file.written)) as source:
         document, result = reread(source, job.session.path, job.session.read.format)
+        result = result.with_contexts_alone()
         _measure(job, before.cuts, document, result)
         notes = before.notes or [_session_note(item) for item in job.planned]
         noted = _receipt(job, notes, kept, document.line_count)
-        restored = verify.digest(kept.original(document))
         named = {
-            "restorable": [] if restored == job.source_sha256 else ["putting the originals back gives another file"],
+            "restorable": verify.not_restored(kept.original(document), job.session.document),
             "context_kept": _context_changes(job, before, result.transcripts),
             "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
             "spills_present": verify.missing_spills(
@@ -456,9 +463,8 @@ def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept:
 
 
 def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, noted: Receipt) -> bool:
-    files = [session_file, *kept.files]
-    digests = {job.paths.report: verify.digest(receipt.chunks(noted)), **{file.path: file.sha256 for file in files}}
-    return all(disk.file_sha256(path) == digest for path, digest in digests.items())
+    are_there = all(disk.file_sha256(file.path) == file.sha256 for file in (session_file, *kept.files))
+    return are_there and disk.file_sha256(job.paths.report) == verify.digest(receipt.chunks(noted))
 
 
 def _keep_receipts(job: Job, number: int, noted: Receipt) -> None:

@@ -144,7 +144,7 @@ class Job(Struct):
         self.session.read = self.session.read.without_contexts()
         for item, transcript in zip(self.planned, self.session.read.transcripts, strict=True):
             item.sized = msgspec.structs.replace(item.sized, transcript=transcript, paired=Pairs([], []))
-            item.plan = msgspec.structs.replace(item.plan, keeps=())
+            item.plan = msgspec.structs.replace(item.plan, keeps=(), reasons={})
 
     def forget_edits(self) -> None:
         """Give up what the edits of a new session are made from."""
@@ -308,7 +308,7 @@ def _text_to_replace(document: Document, result: ToolResult) -> str:
 def replan(
     document: Document, read: Read, made: Receipt, paths: layout.Paths, failed: Collection[DecisionKey] = ()
 ) -> list[Plan]:
-    """Return what a second run over a compacted session would plan, under the settings of its receipt."""
+    """Return what a second run over a compacted session would spill, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
     texts = _texts(document, paths, read.format, layer1)
     names = SpillNames(spill_files.existing(paths.spills))

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl import disk
-from compactctl.document import Document, Splice
+from compactctl.document import Document, Splice, gathered
 from compactctl.errors import NoReceipt
 from compactctl.receipt import FileNote
 
@@ -64,10 +64,20 @@ def lines(
     is_kept: Callable[[Splice], bool] = lambda splice: True,
     moved: Mapping[Splice, int] = MappingProxyType({}),
 ) -> Iterator[bytes]:
-    """Yield the originals file for these splices of the source document, a line at a time; only those that `is_kept`.
+    """Yield the originals file for these splices of the source document in pieces; only those that `is_kept`.
 
     What the `moved` ones left out is in the history file, from the offset that they have there.
     """
+    return gathered(_lines(header, document, splices, is_kept, moved))
+
+
+def _lines(
+    header: Header,
+    document: Document,
+    splices: Iterable[Splice],
+    is_kept: Callable[[Splice], bool],
+    moved: Mapping[Splice, int],
+) -> Iterator[bytes]:
     yield msgspec.json.encode(header) + b"\n"
     grown = 0
     for splice in splices:

@@ -37,6 +37,9 @@ class Decided(Struct, frozen=True):
     """Why it was kept, if it was."""
 
 
+_JUST_KEPT = (Decided(False),)
+"""What nearly all earlier decisions are."""
+
 Ledger = Mapping[DecisionKey, Sequence[Decided]]
 """Earlier decisions: more than one where an exchange has two results of one call id. Keeps are in it only where the
 limits were the same; replaces always."""
@@ -175,6 +178,8 @@ class _Maker:
 
     def _is_honoured(self, item: Paired, decisions: Sequence[Decided]) -> bool:
         """Act on an earlier decision; return False where all are about other texts."""
+        if decisions == _JUST_KEPT:
+            return True
         replaced = [decided for decided in decisions if decided.replaced]
         digest = _sha256(self._texts.text(item.result)) if replaced else ""
         for decided in replaced:

@@ -4,7 +4,8 @@ A receipt names files by name only, so that a session and what lies beside it ca
 a schema number; every released one stays readable.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -12,10 +13,12 @@ from msgspec import Struct
 from compactctl.errors import NoReceipt
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
-from compactctl.plan import KEPT_UNDER_LIMITS, Plan, SpillReason
+from compactctl.plan import KEPT_UNDER_LIMITS, Plan, Spill, SpillReason
 from compactctl.policy import KEPT_FOR_ITS_PREVIEW, Decided, DecisionKey
 from compactctl.profiles import Interval
+from compactctl.rows import Rows
 from compactctl.settings import Layer1, Settings
+from compactctl.turns import Paired
 
 SCHEMA = "compactctl.receipt/1"
 
@@ -81,7 +84,8 @@ class SessionNote(Struct, frozen=True):
     index: int | None
     messages: int
     tokens: TokensNote
-    decisions: tuple[Decision, ...]
+    decisions: Collection[Decision]
+    """Hundreds of thousands where the session is huge: those that are made here are `Rows`."""
     failures: tuple[str, ...] = ()
     layer2: Layer2Note | None = None
     fates: tuple[Fate, ...] = ()
@@ -132,18 +136,17 @@ def chunks(receipt: Receipt) -> Iterator[bytes]:
     yield around[-1] + b"\n"
 
 
-def _decisions(decisions: Sequence[Decision]) -> Iterator[bytes]:
-    lead = b'"decisions": ['
-    for start in range(0, len(decisions), _DECISIONS_AT_ONCE):
-        some = decisions[start : start + _DECISIONS_AT_ONCE]
-        yield lead + b",".join(_DECISION_LEAD + _indented(each).replace(b"\n", _DECISION_LEAD) for each in some)
+def _decisions(decisions: Iterable[Decision]) -> Iterator[bytes]:
+    lead, left = b'"decisions": [', iter(decisions)
+    while some := list(itertools.islice(left, _DECISIONS_AT_ONCE)):
+        yield lead + _indented(some)[len(b"[") : -len(b"\n]")].replace(b"\n", _DECISION_LEAD)
         lead = b","
     yield _DECISIONS_END
 
 
 _DECISIONS_AT_ONCE = 256
 _NO_DECISIONS = b'"decisions": []'
-_DECISION_LEAD = b"\n        "
+_DECISION_LEAD = b"\n      "
 _DECISIONS_END = b"\n      ]"
 
 
@@ -162,38 +165,36 @@ def decode(raw: bytes, name: str) -> Receipt:
     return receipt
 
 
-def decisions(plan: Plan) -> tuple[Decision, ...]:
+def decisions(plan: Plan) -> Rows[Decision]:
     """Return a plan's decisions in order of lines. A result whose spill failed is not among them: it is undecided."""
     failed = {(failure.exchange, failure.call_id) for failure in plan.failures}
-    made = [
-        Decision(
-            exchange=spill.exchange,
-            call_id=spill.result.call_id,
-            tool=spill.result.name,
-            line=spill.line,
-            bytes=spill.result.size_bytes,
-            fate="spilled",
-            reason=spill.reason,
-            file=spill.file,
-            sha256=spill.sha256,
-            preview_sha256=spill.preview_sha256,
-        )
-        for spill in plan.spills
-    ]
-    made += [
-        Decision(
-            exchange=keep.exchange,
-            call_id=keep.result.call_id,
-            tool=keep.result.name,
-            line=keep.line,
-            bytes=keep.result.size_bytes,
-            fate="kept",
-            reason=plan.reason(keep),
-        )
-        for keep in plan.keeps
-        if (keep.exchange, keep.result.call_id) not in failed
-    ]
-    return tuple(sorted(made, key=lambda decision: decision.line))
+    keeps = (keep for keep in plan.keeps if (keep.exchange, keep.result.call_id) not in failed)
+    decided: list[Spill | Paired] = [*plan.spills, *keeps]
+    made = Rows(Decision)
+    for each in sorted(decided, key=lambda decided: decided.line):
+        made.append(_spilled(each) if isinstance(each, Spill) else _kept(each, plan))
+    made.close()
+    return made
+
+
+def _spilled(spill: Spill) -> Decision:
+    return Decision(
+        exchange=spill.exchange,
+        call_id=spill.result.call_id,
+        tool=spill.result.name,
+        line=spill.line,
+        bytes=spill.result.size_bytes,
+        fate="spilled",
+        reason=spill.reason,
+        file=spill.file,
+        sha256=spill.sha256,
+        preview_sha256=spill.preview_sha256,
+    )
+
+
+def _kept(keep: Paired, plan: Plan) -> Decision:
+    result = keep.result
+    return Decision(keep.exchange, result.call_id, result.name, keep.line, result.size_bytes, "kept", plan.reason(keep))
 
 
 def ledger(

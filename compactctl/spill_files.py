@@ -14,7 +14,7 @@ from compactctl.layout import SPILL_FOLDER, is_plain_name, own_paths, stem
 
 
 def write(folder: Path, name: str, data: bytes) -> Path:
-    """Write one spilled text and read it back, or reuse a file with the very same bytes.
+    """Write one spilled text and read it back, or reuse a file with the very same bytes; `keep` makes its name last.
 
     Raises SpillFailed where anything else has the name, a link stands in the way, or the disk refuses.
     """
@@ -32,6 +32,14 @@ def write(folder: Path, name: str, data: bytes) -> Path:
     except OSError as error:
         raise SpillFailed(f"{path}: {reason_of(error)}") from None
     return path
+
+
+def keep(folder: Path) -> None:
+    """Make the names of all files in a spill folder last. Raises WriteError."""
+    try:
+        store.sync_folder(folder)
+    except OSError as error:
+        raise store.write_error(folder, error) from None
 
 
 def _make_folder(folder: Path) -> None:

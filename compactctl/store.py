@@ -111,7 +111,10 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:
 
 
 def create(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all under a name that must be free. Raises OSError as the system gives it."""
+    """Write a file whole or not at all under a name that must be free, which lasts once its folder is synced.
+
+    Raises OSError as the system gives it.
+    """
     temporary = _temporary(path)
     try:
         with _created(temporary) as target:
@@ -122,7 +125,6 @@ def create(path: Path, data: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-    sync_folder(path.parent)
 
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})

@@ -57,23 +57,27 @@ class Pairs(Struct, frozen=True):
 def pairs(messages: Iterable[Message]) -> Pairs:
     """Return what `pair` and `rounds` do, from one walk."""
     results: list[Paired] = []
-    made: list[tuple[int, str, list[Paired]]] = []
+    rounds: list[Round] = []
     exchange, ordinal, call_index = "", 0, None
     open_ids: set[str] = set()
+    answers: list[Paired] = []
     for index, message in enumerate(messages):
         if message.role == "assistant":
+            if call_index is not None and open_ids:
+                rounds.append(Round(call_index, exchange, tuple(answers)))
             ordinal += 1
             exchange, call_index = message.key or f"#{ordinal}", index
             open_ids = {part.call_id for part in message.parts if isinstance(part, ToolCall)}
-            if open_ids:
-                made.append((index, exchange, []))
+            answers = []
         elif (result := message.result) is not None:
             is_answer = result.call_id in open_ids
             item = Paired(index, message.line, exchange, call_index if is_answer else None, result)
             results.append(item)
             if is_answer:
-                made[-1][2].append(item)
-    return Pairs(results, [Round(index, exchange, tuple(answers)) for index, exchange, answers in made])
+                answers.append(item)
+    if call_index is not None and open_ids:
+        rounds.append(Round(call_index, exchange, tuple(answers)))
+    return Pairs(results, rounds)
 
 
 def pairing_findings(messages: Sequence[Message], *, order_matters: bool = True) -> list[Finding]:

@@ -7,11 +7,13 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b, sha256
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Place
+from compactctl.document import Document, Place
 from compactctl.findings import RULES, Finding
 from compactctl.model import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript
 from compactctl.outcome import FateCounts
@@ -105,12 +107,11 @@ class Context(Struct, frozen=True):
             for index, message in enumerate(messages):
                 if message.result is not None and message.result.place in spills:
                     spilled[index] = spills[message.result.place]
-        digests = (
-            _digest(_constant(message, same_ids, same_sizes, spilled.get(index)))
-            for index, message in enumerate(messages)
-        )
+        digests = bytearray()
+        for index, message in enumerate(messages):
+            digests += _digest(_constant(message, same_ids, same_sizes, spilled.get(index)))
         lines = array("Q", (message.line for message in messages))
-        return cls(lines, b"".join(digests), frozenset(spilled), same_ids, same_sizes)
+        return cls(lines, bytes(digests), frozenset(spilled), same_ids, same_sizes)
 
     def changes_in(self, messages: Sequence[Message]) -> list[str]:
         """Return which of these messages are not what they were to be."""
@@ -132,7 +133,7 @@ _DIGEST_BYTES = 16
 
 
 def _digest(value: object) -> bytes:
-    return blake2b(repr(value).encode(), digest_size=_DIGEST_BYTES).digest()
+    return blake2b(msgspec.msgpack.encode(value), digest_size=_DIGEST_BYTES).digest()
 
 
 MOST_METAS = 3
@@ -201,32 +202,44 @@ def _constant(message: Message, same_ids: bool, same_sizes: bool, spill: Spill |
     if same_sizes and spill and result is not None:
         size_bytes = result.size_bytes if spill is True else len(spill.preview.encode())
         return (*said, result.call_id, result.is_error, len(result.media), size_bytes)
-    return (*said, *(weight(part, ids_alone=not same_sizes) for part in message.parts))
+    return (*said, *[weight(part, ids_alone=not same_sizes) for part in message.parts])
 
 
 def weight(part: Part, *, ids_alone: bool = False) -> tuple[object, ...]:
     """Return what must not change about a part: its type, its sizes and ids."""
-    kind = type(part).__name__
-    match part:
-        case ToolResult():
-            ids: tuple[object, ...] = part.call_id, part.name, part.is_error
-        case ToolCall():
-            ids = part.call_id, part.name
-        case Media() | Opaque():
-            ids = (part.kind,)
-        case Text() | Reasoning():
-            ids = ()
-    if ids_alone:
-        return kind, *ids
-    match part:
-        case ToolCall():
-            return kind, *ids, part.arguments_bytes
-        case Reasoning():
-            return kind, *ids, part.size_bytes, part.sealed_bytes
-        case Media():
-            return kind, *ids, part.size_bytes, part.width, part.height, part.pages
-        case _:
-            return kind, *ids, part.size_bytes
+    kind = type(part)
+    return kind.__name__, (_IDS if ids_alone else _WEIGHTS)[kind](part)
+
+
+_IDS: dict[type[Part], Callable[[Any], object]] = {
+    ToolResult: attrgetter("call_id", "name", "is_error"),
+    ToolCall: attrgetter("call_id", "name"),
+    Media: attrgetter("kind"),
+    Opaque: attrgetter("kind"),
+    Text: lambda part: None,
+    Reasoning: lambda part: None,
+}
+_WEIGHTS: dict[type[Part], Callable[[Any], object]] = {
+    ToolResult: attrgetter("call_id", "name", "is_error", "size_bytes"),
+    ToolCall: attrgetter("call_id", "name", "arguments_bytes"),
+    Media: attrgetter("kind", "size_bytes", "width", "height", "pages"),
+    Opaque: attrgetter("kind", "size_bytes"),
+    Text: attrgetter("size_bytes"),
+    Reasoning: attrgetter("size_bytes", "sealed_bytes"),
+}
+
+
+def not_restored(original: Iterable[bytes], source: Document) -> list[str]:
+    """Return that these bytes are not the source's, where they are not: it is read again and compared byte by byte."""
+    offset = 0
+    for piece in original:
+        if source.slice(offset, offset + len(piece)) != piece:
+            break
+        offset += len(piece)
+    else:
+        if offset == source.size_bytes:
+            return []
+    return ["putting the originals back gives another file"]
 
 
 def missing_spills(plans: Iterable[Plan], is_whole: Callable[[str, str], bool]) -> list[str]:

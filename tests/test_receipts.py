@@ -18,7 +18,7 @@ def decision(number):
 @pytest.mark.parametrize("counts", [(), (0,), (1,), (2, 0, 3), (0, 300)])
 def test_the_pieces_of_a_receipt_are_its_json(counts):
     sessions = tuple(
-        SessionNote("chat", None, index, 5, TOKENS, tuple(map(decision, range(count))))
+        SessionNote("chat", None, index, 5, TOKENS, list(map(decision, range(count))))
         for index, count in enumerate(counts)
     )
     made = Receipt(receipt.SCHEMA, "1", "spill", FILE, FILE, sessions, Settings())

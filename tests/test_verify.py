@@ -1,12 +1,14 @@
 """What is noted of a context before its messages are given up tells every change of it afterwards."""
 
+import io
+
 import pytest
 from msgspec.structs import replace
 
-from compactctl.document import Place
+from compactctl.document import Document, Place
 from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from compactctl.plan import Plan, Spill
-from compactctl.verify import Context
+from compactctl.verify import Context, not_restored
 
 AT = Place(0)
 SAID = Message("assistant", (Reasoning(AT, 5, 7), Text(AT, 9), ToolCall(AT, "c1", "Bash", 20)), (0,), 1, key="m1")
@@ -78,3 +80,19 @@ def test_under_new_ids_keys_may_differ_and_without_sizes_texts_may():
     assert Context.of(BEFORE, PLAN, same_sizes=False).changes_in(redacted) == []
     other = (with_part(SAID, 2, call_id="c9"), *AFTER[1:])
     assert Context.of(BEFORE, PLAN, same_sizes=False).changes_in(other) == ["message 1 (line 1) is not what it was"]
+
+
+@pytest.mark.parametrize(
+    "pieces, is_told",
+    [
+        ([b"one\ntwo\n"], False),
+        ([b"on", b"e\ntwo", b"", b"\n"], False),
+        ([b"one\ntwo"], True),
+        ([], True),
+        ([b"one\ntwo\n", b"\n"], True),
+        ([b"one\n", b"Two\n"], True),
+    ],
+)
+def test_what_is_given_back_is_the_source_to_the_byte_or_that_is_told(pieces, is_told):
+    told = not_restored(pieces, Document(io.BytesIO(b"one\ntwo\n")))
+    assert told == (["putting the originals back gives another file"] if is_told else [])
