@@ -16,7 +16,7 @@ import os
 import re
 from array import array
 from bisect import bisect_left
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, BinaryIO, Generic, TypeVar, cast
@@ -32,8 +32,12 @@ from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members
 
 T = TypeVar("T")
 
-COPY_BYTES = 1 << 20
-"""How much of a file is held at once while it is copied or hashed."""
+COPY_BYTES = 1 << 17
+"""How much of a file is held at once while it is copied or hashed: of larger pieces the memory goes back to the
+system each time, and is got anew page by page."""
+
+_AT_ONCE_BYTES = 1 << 20
+"""So much is surely read in one step."""
 
 GATHERED_BYTES = 1 << 16
 """Smaller pieces of a file are put together."""
@@ -202,7 +206,7 @@ class Document:
         self._descriptor = _descriptor(source)
         self.size_bytes = source.seek(0, 2)
         self._starts, self._ends, self._lines = self._no_numbers()
-        self._seen: dict[int, Seen] = {}
+        self._seen: OrderedDict[int, Seen] = OrderedDict()
         """The records whose values were asked for last, the newest at the end."""
         self._seen_bytes = 0
         self._is_split = False
@@ -227,7 +231,7 @@ class Document:
         Nothing else may be asked of the document until the walk is over.
         """
         self._starts, self._ends, self._lines = starts, ends, lines = self._no_numbers()
-        self._seen, self._seen_bytes, self._found = {}, 0, {}
+        self._seen, self._seen_bytes, self._found = OrderedDict(), 0, {}
         self.torn_tail = None
         damage = Damage()
         if self._is_split:
@@ -352,7 +356,7 @@ class Document:
     def forget(self) -> None:
         """Give the index up: nothing but the size and the count of lines may be asked for from now on."""
         self._starts, self._ends, self._lines = self._no_numbers()
-        self._seen, self._seen_bytes, self._found = {}, 0, {}
+        self._seen, self._seen_bytes, self._found = OrderedDict(), 0, {}
 
     def _no_numbers(self) -> "tuple[array[int], array[int], array[int]]":
         """Return what holds where the records start and end and their lines, in as little room as the file allows."""
@@ -436,7 +440,7 @@ class Document:
         if seen is None:
             size_bytes = self._ends[record] - self._starts[record]
             while self._seen and self._seen_bytes + size_bytes > MOST_SEEN_BYTES:
-                self._seen_bytes -= len(self._seen.pop(next(iter(self._seen))).raw)
+                self._seen_bytes -= len(self._seen.popitem(last=False)[1].raw)
             seen = self._seen[record] = Seen(self.raw(record))
             self._seen_bytes += size_bytes
         return seen
@@ -600,7 +604,7 @@ class Document:
     def _read(self, start: int, end: int) -> bytes:
         """Return these bytes. Raises EOFError where the file got shorter since it was opened."""
         size_bytes = end - start
-        if self._descriptor is not None and size_bytes < COPY_BYTES:  # a buffer would be filled each time
+        if self._descriptor is not None and size_bytes < _AT_ONCE_BYTES:  # a buffer would be filled each time
             read = os.pread(self._descriptor, size_bytes, start)
         else:
             self._source.seek(start)
