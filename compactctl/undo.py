@@ -201,21 +201,23 @@ def check(path: str, options: Options) -> list[Outcome]:
         receipt = kept.receipt
         if receipt is None:
             raise NoReceipt(f"{path}: {kept.paths.report.name} is missing or damaged")
+        last = receipt.output.lines or 0
+        settled = verify.unsettled(_second_run(session.document, session.read, receipt, kept.paths))
+        session.read = session.read.without_contexts()  # of a huge session there is no room for those of the original
         with tempfile.TemporaryFile() as source:
             for chunk in kept.original():
                 source.write(chunk)
             document = Document(source)
-            before = read_document(path, document, session.read.format.name)
+            before = read_document(path, document, session.read.format.name).findings
             is_original = document.sha256() == receipt.source.sha256
-        last = receipt.output.lines or 0
         own_problems = [finding for finding in session.read.findings if (finding.line or 0) <= last]
         checks = verify.combine(
             {
                 "restorable": [] if is_original else ["putting the originals back gives another file"],
-                "no_new_problem": verify.new_problems(before.findings, own_problems),
+                "no_new_problem": verify.new_problems(before, own_problems),
                 "spills_present": _missing(receipt, kept.paths),
                 **_history_check(receipt, kept.paths),
-                "settled": verify.unsettled(_second_run(session.document, session.read, receipt, kept.paths)),
+                "settled": settled,
             }
         )
         return [_verified(session, kept, checks, max(0, session.document.line_count - last))]
