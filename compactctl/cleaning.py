@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Replace
+from compactctl.document import Document, Place
 from compactctl.json_text import read_json, write_json
 from compactctl.redact import redact
 from compactctl.rewrite import beside
+from compactctl.splicing import Drop, Edit, Insert, Put, Replace
 
 
 def without_secrets(document: Document, edits: Sequence[Edit]) -> list[Edit]:

@@ -24,11 +24,12 @@ from compactctl import (
     packing,
     receipt,
     spill_files,
+    splicing,
     store,
     verify,
 )
 from compactctl.cut import summarised
-from compactctl.document import Document, Splice, Splices
+from compactctl.document import Document
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, VerifyError, WriteError
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import CompactionEdits, SideFile
@@ -40,6 +41,7 @@ from compactctl.plan import Failure, Plan
 from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
 from compactctl.session import Read, reread
 from compactctl.settings import public
+from compactctl.splicing import Splice, Splices
 from compactctl.texts import result_text
 from compactctl.verify import Checks
 
@@ -100,10 +102,10 @@ def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Cand
     every = planned.splices(document)
     session_file = _candidate(on_disk, job.paths.session, source if job.is_in_place else None)
     if job.source_sha256:
-        session_file.write(document.edited(every))
+        session_file.write(splicing.edited(document, every))
     else:
         read = sha256()
-        session_file.write(document.edited(every, read=read.update))
+        session_file.write(splicing.edited(document, every, read=read.update))
         job.source_sha256 = read.hexdigest()
     kept = _write_kept(on_disk, job, planned, every, session_file)
     job.forget_edits()

@@ -1,6 +1,6 @@
-"""A session file as records of bytes, edited by splicing and in no other way.
+"""A session file as records of bytes, read and never written.
 
-The promise: what nobody edits keeps its bytes, whatever is in it. A document knows where each record lies
+The promise: every byte of the file is in a record, reported, or blank. A document knows where each record lies
 and reads it again when asked; it never holds the decoded session.
 
 A *record* is one JSON value of a line, nearly always the whole line. Lines end at LF bytes only (U+2028 and
@@ -16,8 +16,8 @@ import os
 import re
 from array import array
 from bisect import bisect_left
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
@@ -27,8 +27,7 @@ from msgspec import Raw, Struct
 from compactctl.findings import Finding
 from compactctl.json_text import mended, read_json
 from compactctl.recovery import BYTE_ORDER_MARK, Damage, Decodes, recover, shaped
-from compactctl.rows import Rows
-from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members, skip_space, span
+from compactctl.spans import BLANKS, MEMBERS, Key, Route, Seen, Stretch, members, skip_space
 
 T = TypeVar("T")
 
@@ -38,9 +37,6 @@ system each time, and is got anew page by page."""
 
 _AT_ONCE_BYTES = 1 << 20
 """So much is surely read in one step."""
-
-GATHERED_BYTES = 1 << 16
-"""Smaller pieces of a file are put together."""
 
 ARRAY_LIMIT_BYTES = 64 << 20
 """A larger file is not split as an array: it is held whole for that."""
@@ -81,90 +77,6 @@ class Place(Struct, frozen=True, order=True, gc=False):
     def at(self, *keys: Key) -> "Place":
         """Return the place that these keys lead to from here."""
         return Place(self.record, _joined(self.route, keys))
-
-
-class Replace(Struct, frozen=True, gc=False):
-    """Put another JSON value (as bytes) where a value stands."""
-
-    place: Place
-    json: bytes
-
-
-class Drop(Struct, frozen=True, gc=False):
-    """Leave a record out, with its line end."""
-
-    record: int
-
-
-class DropTail(Struct, frozen=True):
-    """Leave the torn last line out."""
-
-
-class Insert(Struct, frozen=True):
-    """Put new lines (JSON, no line end at the last) right after a record; before the first one for `BEFORE_ALL`."""
-
-    after: int
-    json: bytes
-
-
-class Remove(Struct, frozen=True):
-    """Take an element out of an array, with the comma that parts it from the next."""
-
-    place: Place
-
-
-class Put(Struct, frozen=True):
-    """Put new elements into an array, before the element at `place`; behind the last one where there is none."""
-
-    place: Place
-    jsons: tuple[bytes, ...]
-
-
-BEFORE_ALL = -1
-"""Where an `Insert` goes that stands before every record."""
-
-Edit = Replace | Drop | DropTail | Insert | Remove | Put
-
-
-class Splice(Struct, frozen=True, order=True, gc=False):
-    """An edit made concrete: these bytes of the file give way to those."""
-
-    start: int
-    end: int
-    new: bytes
-
-
-class Splices:
-    """Splices in file order: of those that give every line of a huge file new ids there are millions."""
-
-    def __init__(self) -> None:
-        self._rows = Rows(tuple[int, int, bytes])
-        """How far behind the one before, how many bytes give way, and to which."""
-        self.end = -1
-        """Where the last one ends."""
-        self.growth_bytes = 0
-        """By how much a file grows; below zero where it shrinks."""
-        self.replaced_bytes = 0
-
-    def add(self, splice: Splice) -> None:
-        """Put a splice behind the others. Raises ValueError where it overlaps the last one."""
-        start, end, new = splice.start, splice.end, splice.new
-        if start < self.end:
-            raise ValueError(f"edits overlap at byte {start}")
-        self._rows.append((start - self.end, end - start, new))
-        self.end = end
-        self.growth_bytes += len(new) - (end - start)
-        self.replaced_bytes += end - start
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[Splice]:
-        end = -1
-        for gap, size_bytes, new in self._rows:
-            start = end + gap
-            end = start + size_bytes
-            yield Splice(start, end, new)
 
 
 class Record(Struct, Generic[T], gc=False):
@@ -213,8 +125,8 @@ class Document:
         self._found: dict[Place, Stretch] = {}
         """Where values lie that were asked for: an edit asks for what was looked at before."""
         self.line_count = 0
-        self.torn_tail: Splice | None = None
-        """The torn last line, as the splice that leaves it out; None where the file ends well."""
+        self.torn_tail: Stretch | None = None
+        """Where the torn last line lies; None where the file ends well."""
         self.ends_in_newline = True
         self.findings: tuple[Finding, ...] = ()
         """What reading found, in order of lines; complete once `records` was walked to its end."""
@@ -260,7 +172,7 @@ class Document:
                     index = self._add(offset + start, offset + end, number)
                     yield Record(index, number, end - start, shaped(body[start:end], decoder))
                 if torn and body[read_to:].strip():
-                    self.torn_tail = Splice(offset + read_to, self.size_bytes, b"")
+                    self.torn_tail = offset + read_to, self.size_bytes
             else:
                 index, size = len(starts), len(line) - 1
                 if index == before:
@@ -349,6 +261,10 @@ class Document:
         """Return where a record starts, in bytes from the start of the file."""
         return self._starts[record]
 
+    def end(self, record: int) -> int:
+        """Return where a record ends, its line end not included."""
+        return self._ends[record]
+
     def raw(self, record: int) -> bytes:
         """Return a record's bytes as they stand in the file."""
         return self._read(self._starts[record], self._ends[record])
@@ -390,7 +306,7 @@ class Document:
         if place.route and place not in self._found:
             with contextlib.suppress(KeyError):
                 return self._look(place.record).value(place.route)
-        start, end = self._stretch(place)
+        start, end = self.span(place)
         seen = self._seen.get(place.record)
         if seen is not None:
             base = self._starts[place.record]
@@ -400,12 +316,12 @@ class Document:
     def locate(self, place: Place) -> None:
         """Remember where a large value lies that an edit is going to replace, while its record is at hand."""
         with contextlib.suppress(KeyError):
-            self._stretch(place, is_large=True)
+            self.span(place, is_large=True)
 
     def size_at(self, place: Place) -> int | None:
         """Return the bytes that a value takes up; None where there is none."""
         try:
-            start, end = self._stretch(place)
+            start, end = self.span(place)
         except KeyError:
             return None
         return end - start
@@ -416,14 +332,14 @@ class Document:
 
     def opens_with(self, place: Place, opener: bytes) -> bool:
         """Return whether a value begins with this byte. Raises KeyError where there is none."""
-        start, _ = self._stretch(place)
+        start, _ = self.span(place)
         seen = self._seen.get(place.record)
         if seen is None:
             return self._read(start, start + 1) == opener
         start -= self._starts[place.record]
         return seen.raw[start : start + 1] == opener
 
-    def _stretch(self, place: Place, *, is_large: bool = False) -> Stretch:
+    def span(self, place: Place, *, is_large: bool = False) -> Stretch:
         """Return where a value lies in the file. Raises KeyError where there is none."""
         found = self._found.get(place)
         if found is None:
@@ -433,6 +349,11 @@ class Document:
             start, end = seen.span_of_most(place.route) if is_large else seen.span(place.route)
             found = self._found[place] = base + start, base + end
         return found
+
+    def spans(self, record: int, routes: Iterable[Route]) -> list[Stretch]:
+        """Return where values of one record lie in the file, and remember none. Raises KeyError as `span` does."""
+        seen, base = self._look(record), self._starts[record]
+        return [(base + start, base + end) for start, end in map(seen.span, routes)]
 
     def _look(self, record: int) -> Seen:
         """Return a record to look values up in; those that were looked at last are still there."""
@@ -476,119 +397,13 @@ class Document:
         end = self.size_bytes if record == len(self) else self._starts[record]
         return Document(io.BufferedReader(_FirstBytes(self._source, end), COPY_BYTES))
 
-    # editing -----------------------------------------------------------------------------------
+    # bytes -------------------------------------------------------------------------------------
 
-    def splices(self, edits: Iterable[Edit], in_order: Iterable[Replace] = ()) -> "Splices":
-        """Return the edits as splices in file order; the edited file ends in a newline, unless it is empty.
-
-        `in_order` are more edits, in the order of their records, of which few are held at once; where one of them and
-        one of `edits` replace the same value, it is the one that counts. Raises ValueError where two edits overlap.
-        """
-        few = deque(self._concretes(edits))
-        made = Splices()
-        for splice in self._replaced(in_order):
-            while few and (few[0].start, few[0].end) < (splice.start, splice.end):
-                made.add(few.popleft())
-            if few and (few[0].start, few[0].end) == (splice.start, splice.end):
-                few.popleft()
-            made.add(splice)
-        for splice in few:
-            made.add(splice)
-        if made.end != self.size_bytes and not self.ends_in_newline:
-            made.add(Splice(self.size_bytes, self.size_bytes, b"\n"))
-        return made
-
-    def _replaced(self, in_order: Iterable[Replace]) -> Iterator[Splice]:
-        for record, edits in itertools.groupby(in_order, _record_of):
-            seen, base = self._look(record), self._starts[record]
-            spans = [(*seen.span(edit.place.route), edit.json) for edit in edits]
-            yield from (Splice(base + start, base + end, json) for start, end, json in sorted(spans))
-
-    def _concretes(self, edits: Iterable[Edit]) -> list[Splice]:
-        """Return edits as splices in file order."""
-        made: list[Splice] = []
-        replacing: list[Replace] = []
-        arrays: dict[Place, list[Remove | Put]] = {}
-        for edit in edits:
-            match edit:
-                case Replace():
-                    replacing.append(edit)
-                case Remove(place) | Put(place):
-                    arrays.setdefault(Place(place.record, place.route[:-1]), []).append(edit)
-                case _:
-                    made += self._concrete(edit)
-        replacing.sort(key=_record_of)
-        made += [Splice(*self._stretch(edit.place), edit.json) for edit in replacing]
-        for where, changes in arrays.items():
-            made += self._rearranged(where, changes)
-        return sorted(made)
-
-    def _rearranged(self, array: Place, changes: Iterable[Remove | Put]) -> Iterator[Splice]:
-        """Yield the splices that take elements out of an array and put others in; those that stay keep their bytes."""
-        raw, base = self.raw(array.record), self._starts[array.record]
-        opening = span(raw, array.route)[0] + 1
-        spans = [(start, end) for _, start, end in members(raw, opening - 1)]
-        gone = {change.place.route[-1] for change in changes if isinstance(change, Remove)}
-        put = [(change.place.route[-1], change.jsons) for change in changes if isinstance(change, Put)]
-        stay = [index for index in range(len(spans)) if index not in gone]
-        for before, after in itertools.pairwise([-1, *stay, len(spans)]):
-            new = [json for index, jsons in put for json in jsons if before < int(index) <= after]
-            if new or after - before > 1:
-                start, end, joined = _gap(spans, opening, before, after, new)
-                yield Splice(base + start, base + end, joined)
-
-    def _concrete(self, edit: Drop | DropTail | Insert) -> Iterator[Splice]:
-        match edit:
-            case Drop(record):
-                shares_line = record > 0 and self._lines[record - 1] == self._lines[record]
-                end = self._ends[record] if shares_line else self._line_end(record)
-                yield Splice(self._starts[record], end, b"")
-            case Insert(after, new) if after == BEFORE_ALL:
-                yield Splice(self._starts[0], self._starts[0], new + b"\n")
-            case Insert(after, new):
-                end = self._line_end(after)
-                lead = b"" if self.slice(end - 1, end) == b"\n" else b"\n"
-                yield Splice(end, end, lead + new + b"\n")
-            case DropTail():
-                if self.torn_tail is not None:
-                    start = self.torn_tail.start
-                    closing = b"\n" if start and self.slice(start - 1, start) != b"\n" else b""
-                    yield Splice(start, self.size_bytes, closing)
-
-    def _line_end(self, record: int) -> int:
+    def line_end(self, record: int) -> int:
         """Return where the line end after a record ends; the record's own end where another is glued to it."""
         end = self._ends[record]
         match = _LINE_END.match(self.slice(end, end + LINE_END_BYTES))
         return end + match.end() if match else end
-
-    def edited(
-        self, splices: Iterable[Splice], until: int | None = None, read: Callable[[bytes], object] | None = None
-    ) -> Iterator[bytes]:
-        """Yield the edited file in pieces; only its first `until` bytes where that is given.
-
-        `read` is given every byte of the file as it is, also what gives way, so that it need not be read once more.
-        """
-        return gathered(self._edited(splices, self.size_bytes if until is None else until, read))
-
-    def _edited(self, splices: Iterable[Splice], until: int, read: Callable[[bytes], object] | None) -> Iterator[bytes]:
-        offset = 0
-        for splice in splices:
-            yield from self._passed(offset, splice.start, read)
-            if read is not None:
-                for window in self.windows(splice.start, splice.end):
-                    read(window)
-            if splice.new:
-                yield splice.new
-            offset = splice.end
-        yield from self._passed(offset, until, read)
-
-    def _passed(self, start: int, end: int, read: Callable[[bytes], object] | None) -> Iterator[bytes]:
-        if read is None:
-            yield from self.windows(start, end)
-            return
-        for window in self.windows(start, end):
-            read(window)
-            yield window
 
     def windows(self, start: int, end: int) -> Iterator[bytes]:
         """Yield these bytes of the file in pieces of bounded size."""
@@ -624,20 +439,6 @@ def _descriptor(source: BinaryIO) -> int | None:
         return None
 
 
-def gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in fewer pieces: each costs a write and a step of a digest, and there may be millions."""
-    held: list[bytes] = []
-    size_bytes = 0
-    for piece in pieces:
-        held.append(piece)
-        size_bytes += len(piece)
-        if size_bytes >= GATHERED_BYTES:
-            yield b"".join(held) if len(held) > 1 else piece
-            held, size_bytes = [], 0
-    if held:
-        yield b"".join(held)
-
-
 class _FirstBytes(io.RawIOBase):
     """The first bytes of a file as a file. Closing it leaves the other one open."""
 
@@ -666,21 +467,3 @@ class _FirstBytes(io.RawIOBase):
         buffer[: len(read)] = read
         self._offset += len(read)
         return len(read)
-
-
-def _record_of(edit: Replace) -> int:
-    return edit.place.record
-
-
-def _gap(
-    spans: list[tuple[int, int]], opening: int, before: int, after: int, new: list[bytes]
-) -> tuple[int, int, bytes]:
-    """Return what gives way between two elements that stay, and what takes its place; commas are right afterwards.
-
-    `before` is -1 and `after` the number of elements where none stays on that side; `opening` is behind the bracket.
-    """
-    if after < len(spans):
-        return spans[before + 1][0], spans[after][0], b"".join(json + b"," for json in new)
-    if before >= 0:
-        return spans[before][1], spans[-1][1], b"".join(b"," + json for json in new)
-    return opening, spans[-1][1] if spans else opening, b",".join(new)

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from compactctl import audit, disk, layout, store, verify
-from compactctl.document import Document, DropTail, Edit
+from compactctl import audit, disk, layout, splicing, store, verify
+from compactctl.document import Document
 from compactctl.errors import OutputChanged, SourceChanged, VerifyError
 from compactctl.formats.interface import Format, Mend
 from compactctl.model import Message, Transcript
 from compactctl.options import Options
 from compactctl.outcome import Bytes, EditNote, FixNote, Outcome, Status
 from compactctl.session import Session, reread
+from compactctl.splicing import DropTail, Edit
 from compactctl.turns import misfits
 
 LINKS = frozenset({"torn-tail", "parent-cycle", "dangling-parent"})
@@ -90,7 +91,7 @@ def _tail(format_: Format, document: Document, transcripts: Sequence[Transcript]
     torn = document.torn_tail
     if torn is None:
         return []
-    size = torn.end - torn.start
+    size = torn[1] - torn[0]
     return [Mend(document.line_count, "torn-tail", f"leaves out the torn last line, {size:,} bytes", (DropTail(),))]
 
 
@@ -107,7 +108,7 @@ def _next(session: Session, edits: Sequence[Edit], on_disk: contextlib.ExitStack
     document = session.document
     is_small = document.size_bytes <= IN_MEMORY_BYTES
     target: BinaryIO = io.BytesIO() if is_small else on_disk.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    target.writelines(document.edited(document.splices(edits)))
+    target.writelines(splicing.edited(document, splicing.concrete(document, edits)))
     made, read = reread(target, session.path, session.read.format)
     return Session(session.path, made, read, session.snapshot, session.own_receipt)
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from compactctl.document import Document, Splice
+from compactctl.document import Document
+from compactctl.splicing import Splice
 
 
 class History(Struct, frozen=True):

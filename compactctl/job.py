@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from compactctl import disk, generations, layout, receipt, spill_files, views
 from compactctl.cut import summarised
-from compactctl.document import Document, Edit, Place
+from compactctl.document import Document, Place
 from compactctl.errors import UsageError
 from compactctl.formats.interface import Format, Metas, NewSession
 from compactctl.measure import overhead
@@ -25,6 +25,7 @@ from compactctl.rewrite import cut_messages, meta_messages
 from compactctl.session import Read, Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
+from compactctl.splicing import Edit
 from compactctl.texts import result_text
 from compactctl.turns import Pairs
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from msgspec import Struct
 
+from compactctl import splicing
 from compactctl.cut import summarised
-from compactctl.document import Document, Drop, Edit, Insert, Put, Replace, Splice, Splices
+from compactctl.document import Document
 from compactctl.formats.interface import CompactionEdits, NewSession, RecordedCut
 from compactctl.job import Job, Planned
 from compactctl.json_text import read_json, write_json
 from compactctl.model import Transcript
 from compactctl.plan import Plan
 from compactctl.rewrite import beside, is_within, spill_edits
+from compactctl.splicing import Drop, Edit, Insert, Put, Replace, Splice, Splices
 
 
 class Edits(Struct, frozen=True):
@@ -30,11 +32,11 @@ class Edits(Struct, frozen=True):
 
     def splices(self, document: Document) -> Splices:
         """Return all of them made concrete."""
-        return document.splices([*self.planned, *self.slimming], self.renaming)
+        return splicing.concrete(document, [*self.planned, *self.slimming], self.renaming)
 
     def slimmed(self, document: Document, every: Iterable[Splice]) -> frozenset[Splice]:
         """Return which of all the splices only take out what the model never sees."""
-        slim = frozenset(document.splices(self.slimming)) if self.slimming else frozenset[Splice]()
+        slim = frozenset(splicing.concrete(document, self.slimming)) if self.slimming else frozenset[Splice]()
         return frozenset(splice for splice in every if splice in slim) if slim else slim
 
 

@@ -15,10 +15,11 @@ from typing import BinaryIO, TypeVar
 import msgspec
 from msgspec import Struct
 
-from compactctl import disk
-from compactctl.document import Document, Splice, gathered
+from compactctl import disk, splicing
+from compactctl.document import Document
 from compactctl.errors import NoReceipt
 from compactctl.receipt import FileNote
+from compactctl.splicing import Splice, gathered
 
 T = TypeVar("T")
 
@@ -140,6 +141,6 @@ def restored(
         stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
         splices = (Splice(row.offset, row.offset + row.length, row.original(lines_of_history)) for row in stretches)
         try:
-            yield from result.edited(splices, until=written_bytes)
+            yield from splicing.edited(result, splices, until=written_bytes)
         except (EOFError, OSError, OverflowError, MemoryError, ValueError) as error:  # wrong offsets, no base64
             raise NoReceipt(f"{values}: damaged: {error}") from None

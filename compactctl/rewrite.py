@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
-from compactctl.document import Document, Drop, DropTail, Edit, Place, Remove, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.edits import saved_note
 from compactctl.formats.interface import Format, Metas, Spilled
 from compactctl.model import Message, Text, ToolResult, Transcript, utf8_size
 from compactctl.plan import Cut, Plan, Spill
+from compactctl.splicing import Drop, DropTail, Edit, Remove, Replace
 from compactctl.turns import Pairs, pairs
 
 

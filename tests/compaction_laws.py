@@ -1,5 +1,6 @@
 """The laws that hold for the compaction of any session, and a cut of it to hold them for."""
 
+from compactctl import splicing
 from compactctl.cut import boundaries, is_said_by_user, leading_count
 from compactctl.plan import Cut
 from compactctl.verify import new_problems
@@ -50,7 +51,7 @@ def hold_history(format_, data, cut, made, raw, keep_history):
     document, transcript = opened(data, format_)
     gone = [m for i, m in enumerate(transcript.messages) if cut.leading <= i < cut.first_kept and i != cut.pinned]
     assert {record for message in gone for record in message.records} <= set(made.moved)
-    rest = document.splices(made.edits)
+    rest = splicing.concrete(document, made.edits)
     lost = {record for record in range(len(document)) if is_cut_out(document, record, rest)}
     assert lost <= set(made.moved)
     if not keep_history and transcript.format not in ("chat", "anthropic"):

@@ -4,11 +4,13 @@ import io
 
 from msgspec import structs
 
-from compactctl.document import Document, DropTail
+from compactctl import splicing
+from compactctl.document import Document
 from compactctl.formats.cutting import signed_reasoning
 from compactctl.formats.interface import Metas, RecordedCut, Spilled
 from compactctl.model import Message
 from compactctl.plan import Cut
+from compactctl.splicing import DropTail
 from tests import contexts
 
 METAS = Metas("The story so far: a shop was moved.", "Noted.", "The summary is no transcript; read again what matters.")
@@ -27,7 +29,7 @@ def compacted(format_, raw, cut, metas=METAS, *, keep_history=False, spilled=())
     made = format_.compaction(document, transcript, RecordedCut(cut, metas, *TOKENS, keep_history))
     spills = format_.spill_edits(document, list(spilled))
     edits = [DropTail(), *made.edits, *spills]
-    return b"".join(document.edited(document.splices(edits))), made
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits))), made
 
 
 def lines(format_, raw):

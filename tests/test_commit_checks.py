@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from compactctl import commit, job, job_edits, originals, run, spill_files
-from compactctl.document import Document, Replace
+from compactctl.document import Document
 from compactctl.findings import Finding
 from compactctl.options import Options
+from compactctl.splicing import Replace
 from tests.builders.big_chat import big_chat
 
 PLACES = ("beside", "in place")

@@ -6,22 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactctl.document import (
-    BEFORE_ALL,
-    GATHERED_BYTES,
-    MOST_SEEN_BYTES,
-    Document,
-    Drop,
-    DropTail,
-    Insert,
-    Place,
-    Put,
-    Remove,
-    Replace,
-    gathered,
-)
+from compactctl import splicing
+from compactctl.document import MOST_SEEN_BYTES, Document, Place
 from compactctl.json_text import read_json, write_json
 from compactctl.spans import Seen, elements, members, span
+from compactctl.splicing import BEFORE_ALL, GATHERED_BYTES, Drop, DropTail, Insert, Put, Remove, Replace, gathered
 
 ANY = msgspec.json.Decoder()
 
@@ -51,7 +40,7 @@ def found(document: Document):
 
 
 def edited(document: Document, *edits) -> bytes:
-    return b"".join(document.edited(document.splices(edits)))
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 # as it was before ----------------------------------------------------------------------------------
@@ -325,7 +314,7 @@ def test_an_edit_changes_the_bytes_it_names_and_no_others(raw, edits, result):
 def test_edits_that_overlap_are_refused():
     document, _ = read(b'{"a":{"b":1}}\n')
     with pytest.raises(ValueError, match="overlap"):
-        document.splices([Replace(Place(0, ("a",)), b"2"), Replace(Place(0, ("a", "b")), b"3")])
+        splicing.concrete(document, [Replace(Place(0, ("a",)), b"2"), Replace(Place(0, ("a", "b")), b"3")])
 
 
 @pytest.mark.parametrize("raw", [b"", b"x", b"x" * 3_000_000])
@@ -627,6 +616,6 @@ def test_all_bytes_of_a_file_are_told_while_it_is_edited(edits):
     raw = b'{"a":1}\n{"a":2}\n{"a":3}\n'
     document, _ = read(raw)
     told = []
-    made = b"".join(document.edited(document.splices(edits), read=told.append))
+    made = b"".join(splicing.edited(document, splicing.concrete(document, edits), read=told.append))
     assert b"".join(told) == raw
     assert made == edited(document, *edits)

@@ -7,7 +7,7 @@ import pytest
 
 from compactctl import fix, run
 from compactctl.__main__ import exit_code
-from compactctl.document import Drop, Insert, Place, Replace
+from compactctl.document import Place
 from compactctl.fix import MENDED
 from compactctl.formats.interface import Mend
 from compactctl.formats.mending import UNKNOWN_RESULT
@@ -15,6 +15,7 @@ from compactctl.formats.pi import FORMAT as PI
 from compactctl.json_text import write_json
 from compactctl.options import Audit, Options
 from compactctl.session import opened
+from compactctl.splicing import Drop, Insert, Replace
 from tests.builders import chat, claude, codex, pi
 from tests.builders.healthy import ASKED, CALL, HEALTHY, LAST, LINES, RESULT, at, healthy, inserted, jsonl, unlinked
 from tests.builders.planted import PLANTS, Fault

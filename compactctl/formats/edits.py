@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from compactctl.document import Document, Edit, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.interface import Spilled
 from compactctl.json_text import read_json, write_json
 from compactctl.model import Copy, ToolResult
 from compactctl.spans import elements, members, span
+from compactctl.splicing import Edit, Replace
 from compactctl.texts import is_text
 
 COPY_STRING_BYTES = 256

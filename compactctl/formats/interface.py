@@ -5,10 +5,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from compactctl.document import Document, Edit, Replace
+from compactctl.document import Document
 from compactctl.findings import Finding
 from compactctl.model import ToolResult, Transcript
 from compactctl.plan import Cut
+from compactctl.splicing import Edit, Replace
 
 
 class Spilled(Struct, frozen=True):

@@ -5,10 +5,11 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from compactctl.document import Document, Edit
+from compactctl.document import Document
 from compactctl.errors import NotCompactable
 from compactctl.formats.interface import CompactionEdits, Mend, NewSession, RecordedCut, Resume, Spilled
 from compactctl.model import Transcript
+from compactctl.splicing import Edit
 
 
 class Log(Struct, frozen=True):

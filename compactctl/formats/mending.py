@@ -12,12 +12,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.cutting import derived_digits
 from compactctl.formats.interface import Mend
 from compactctl.json_text import write_json
 from compactctl.model import Message, ToolCall, Transcript
 from compactctl.spans import Route, elements
+from compactctl.splicing import Drop, Edit, Insert, Put, Remove, Replace
 from compactctl.turns import Gap, Surplus, misfits
 
 UNKNOWN_RESULT = (

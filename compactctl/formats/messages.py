@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from compactctl.document import Document, Edit, Place, Record
+from compactctl.document import Document, Place, Record
 from compactctl.findings import Finding, sort
 from compactctl.formats.blocks import Content, argument_bytes, read_content, read_result
 from compactctl.formats.cutting import originals_behind
@@ -42,6 +42,7 @@ from compactctl.model import (
     token_count,
     utf8_size,
 )
+from compactctl.splicing import Edit
 from compactctl.turns import pairing_findings
 
 LEADING_ROLES = ("system", "developer")

@@ -7,12 +7,13 @@ conversation, the elements go and the line stays.
 
 from collections.abc import Iterable, Iterator
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Put, Remove
+from compactctl.document import Document, Place
 from compactctl.formats.cutting import Parted, marked, part
 from compactctl.formats.interface import CompactionEdits, Metas
 from compactctl.json_text import write_json
 from compactctl.model import Message, Transcript
 from compactctl.plan import Cut
+from compactctl.splicing import BEFORE_ALL, Drop, Edit, Insert, Put, Remove
 
 _HELD = "messages"
 """The key of a line that holds a whole conversation."""

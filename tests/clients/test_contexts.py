@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compactctl import splicing
 from compactctl.document import Document
 from compactctl.formats import codex as codex_format
 from compactctl.formats import pi as pi_format
@@ -120,7 +121,7 @@ def edited(format_, session: bytes, tokens_after: int) -> bytes:
     document = Document(io.BytesIO(session))
     (transcript,) = format_.read(document)
     edits = format_.usage_edits(document, transcript, tokens_after)
-    return b"".join(document.edited(document.splices(edits)))
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 def test_codex_compacts_first_unless_the_recorded_usage_is_set_right(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compactctl import formats
+from compactctl import formats, splicing
 from compactctl.document import Document
 from tests.builders import codex, pi
 from tests.clients import real
@@ -93,7 +93,7 @@ def test_a_slimmed_session_sends_what_it_sent_before(client, session, id, tmp_pa
     format_ = formats.recognise(document)
     format_.read(document)
     edits = format_.slim_edits(document, 2048, "s.compacted/copies.jsonl.zst")
-    slim = b"".join(document.edited(document.splices(edits)))
+    slim = b"".join(splicing.edited(document, splicing.concrete(document, edits)))
     assert len(slim) < len(session) - len(BIG) + 4096
     sent = []
     for name, data in (("whole", session), ("slim", slim)):

@@ -4,6 +4,7 @@ import io
 
 import msgspec
 
+from compactctl import splicing
 from compactctl.document import Document
 from compactctl.formats.interface import Spilled
 from compactctl.measure import measure
@@ -68,7 +69,7 @@ def spilled(format_, raw, preview="gone", note="moved"):
         if message.result is not None
     ]
     edits = format_.spill_edits(document, [Spilled(result, preview, note) for result in results])
-    return b"".join(document.edited(document.splices(edits)))
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 def values(raw):

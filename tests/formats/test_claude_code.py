@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compactctl import splicing
 from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
 from compactctl.formats.claude_code.lines import copies
@@ -532,7 +533,7 @@ def spilled(session):
     [transcript] = FORMAT.read(document)
     items = [Spilled(m.result, "PREVIEW", "moved") for m in transcript.messages if m.result is not None]
     edits = FORMAT.spill_edits(document, items)
-    return b"".join(document.edited(document.splices(edits))).splitlines()
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits))).splitlines()
 
 
 def test_a_preview_takes_the_place_of_a_result_and_its_copy_is_slimmed():

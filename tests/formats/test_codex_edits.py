@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compactctl import splicing
 from compactctl.formats.codex import FORMAT
 from compactctl.formats.interface import Spilled
 from tests import contexts
@@ -13,7 +14,7 @@ from tests.formats.rollouts import opened, read
 
 
 def edited(document, edits):
-    return b"".join(document.edited(document.splices(edits)))
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 def test_a_spill_puts_the_preview_in_place_and_slims_the_copies():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from compactctl import formats
+from compactctl import formats, splicing
 from compactctl.document import Document
 from compactctl.formats.claude_code import FORMAT as CLAUDE
 from compactctl.formats.codex import FORMAT as CODEX
@@ -31,7 +31,7 @@ def renewed(format_, raw, name="s.jsonl", seed=SEED):
     document = reading.opened(raw)
     [transcript] = format_.read(document)
     new = format_.new_session(document, transcript, name, seed)
-    return new, b"".join(document.edited(document.splices(new.edits))) if new else None
+    return new, b"".join(splicing.edited(document, splicing.concrete(document, new.edits))) if new else None
 
 
 def told(new):

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from compactctl import splicing
 from compactctl.document import Document, Place
 from compactctl.formats.interface import Spilled
 from compactctl.formats.pi import FORMAT
@@ -471,7 +472,7 @@ def test_bytes_by_kind_sum_to_the_file():
 
 
 def edited(document, edits):
-    return b"".join(document.edited(document.splices(edits)))
+    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 def test_a_spill_puts_the_preview_in_place_and_slims_the_details():

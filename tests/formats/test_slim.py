@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compactctl import formats
-from compactctl.document import Document, Drop, Place, Replace
+from compactctl import formats, splicing
+from compactctl.document import Document, Place
 from compactctl.formats.claude_code import FORMAT as CLAUDE
 from compactctl.formats.codex import FORMAT as CODEX
 from compactctl.formats.interface import Spilled
 from compactctl.formats.pi import FORMAT as PI
+from compactctl.splicing import Drop, Replace
 from tests.builders import claude, codex, pi
 from tests.builders.claude import DROP, Session, call, result, text
 from tests.builders.generated import stories, write
@@ -35,7 +36,9 @@ def slimmed(format_, raw, limit_bytes=LIMIT_BYTES):
 def _slimmed(format_, raw, limit_bytes):
     document = reading.opened(raw)
     format_.read(document)
-    return b"".join(document.edited(document.splices(format_.slim_edits(document, limit_bytes, PATH))))
+    return b"".join(
+        splicing.edited(document, splicing.concrete(document, format_.slim_edits(document, limit_bytes, PATH)))
+    )
 
 
 def note(size_bytes):

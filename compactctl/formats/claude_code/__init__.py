@@ -39,7 +39,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from compactctl.document import Document, Edit
+from compactctl.document import Document
 from compactctl.findings import Finding, sort
 from compactctl.formats.claude_code.compact import compaction
 from compactctl.formats.claude_code.context import Drafts, drafted
@@ -63,6 +63,7 @@ from compactctl.model import (
     Usage,
     token_count,
 )
+from compactctl.splicing import Edit
 from compactctl.turns import pairing_findings
 
 WINDOW_TOKENS = 200_000

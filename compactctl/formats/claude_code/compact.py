@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.claude_code.lines import Lines, Node
 from compactctl.formats.claude_code.tree import effective
 from compactctl.formats.cutting import Parted, by_record, derived_digits, part
@@ -28,6 +28,7 @@ from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import write_json
 from compactctl.model import Message, Transcript
 from compactctl.spans import elements
+from compactctl.splicing import BEFORE_ALL, Drop, Edit, Insert, Remove, Replace
 
 BOUNDARY = "compact_boundary"
 

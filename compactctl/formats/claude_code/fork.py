@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.claude_code.links import id_in, is_id, pointers
 from compactctl.formats.edits import replace_text
 from compactctl.formats.fork import UUID, derived_id
@@ -30,6 +30,7 @@ from compactctl.formats.interface import NewSession, SideFile
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.preview import is_preview
+from compactctl.splicing import Replace
 from compactctl.texts import text_in
 
 _STUB = b"<persisted-output>"

@@ -8,7 +8,7 @@
 
 from typing import Any
 
-from compactctl.document import Document, Edit, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.claude_code.lines import Lines
 from compactctl.formats.claude_code.tree import effective
 from compactctl.formats.fork import derived_id
@@ -16,6 +16,7 @@ from compactctl.formats.interface import Mend
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, Chain
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
+from compactctl.splicing import Edit, Replace
 
 CHAIN = Chain("uuid", "parentUuid", lambda digits: derived_id(digits, "result"))
 

@@ -14,11 +14,12 @@ edited without being read again.
 
 from collections.abc import Iterator
 
-from compactctl.document import Document, Drop, Edit, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.claude_code.lines import SHADOWS
 from compactctl.formats.claude_code.links import FIELDS, Fields, pointers, text
 from compactctl.formats.edits import shorten
 from compactctl.json_text import write_json
+from compactctl.splicing import Drop, Edit, Replace
 
 _COPY = "toolUseResult"
 _CHAIN = (("uuid",), ("parentUuid",))

@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Edit, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.codex.compact import compaction
 from compactctl.formats.codex.fork import new_session
 from compactctl.formats.codex.reader import Reader
@@ -45,6 +45,7 @@ from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnC
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, mend_pairs
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
+from compactctl.splicing import Edit, Replace
 
 
 class Codex(Struct, frozen=True):

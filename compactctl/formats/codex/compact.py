@@ -19,13 +19,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Drop, Edit, Insert, Place, Put, Remove, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.codex.records import ENVELOPES
 from compactctl.formats.cutting import Parted, part
 from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import write_json
 from compactctl.model import Message, Text, Transcript
 from compactctl.spans import span
+from compactctl.splicing import Drop, Edit, Insert, Put, Remove, Replace
 
 _TOLD = frozenset(("thread_name_updated", "thread_settings_applied", "session_configured"))
 """Events that tell of the thread, not of a turn."""

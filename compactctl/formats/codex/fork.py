@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.codex.records import Odd
 from compactctl.formats.fork import NO_STAMP, derived_session_id, file_stamp
 from compactctl.formats.interface import NewSession
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
+from compactctl.splicing import Replace
 
 _FOLLOWING = frozenset(("session_meta", "event_msg", "token_usage_record"))
 """Record types that name the thread they belong to."""

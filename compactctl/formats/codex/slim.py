@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Edit, Place
+from compactctl.document import Document, Place
 from compactctl.formats.codex.items import COPIES
 from compactctl.formats.codex.records import Copies, Odd
 from compactctl.formats.edits import shorten
+from compactctl.splicing import Edit
 
 FIELDS = (*COPIES, "changes")
 

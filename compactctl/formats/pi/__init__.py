@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl.document import Document, Edit, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.edits import spill_edits
 from compactctl.formats.interface import CompactionEdits, Mend, NewSession, OwnCheck, RecordedCut, Resume, Spilled
 from compactctl.formats.mending import mend_pairs
@@ -46,6 +46,7 @@ from compactctl.formats.pi.shapes import ENTRIES, LINE, NAME, OLD_MARKS, ROLES, 
 from compactctl.formats.pi.slim import slim_edits
 from compactctl.json_text import read_json, write_json
 from compactctl.model import Transcript
+from compactctl.splicing import Edit, Replace
 
 
 class PiSession(Struct, frozen=True):

@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from compactctl.document import BEFORE_ALL, Document, Drop, Edit, Insert, Place, Remove, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.cutting import Parted, derived_digits, part
 from compactctl.formats.interface import CompactionEdits, RecordedCut
 from compactctl.json_text import string, write_json
 from compactctl.model import Message, Opaque, Text, Transcript
 from compactctl.plan import Cut
+from compactctl.splicing import BEFORE_ALL, Drop, Edit, Insert, Remove, Replace
 
 TOLD = frozenset(("model_change", "thinking_level_change", "session_info", "label", "custom"))
 """Entry types that tell of the session, not of its conversation."""

@@ -12,12 +12,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.fork import derived_session_id, file_stamp
 from compactctl.formats.interface import NewSession
 from compactctl.json_text import write_json
 from compactctl.model import Transcript
 from compactctl.spans import span
+from compactctl.splicing import Replace
 
 _USUAL_VERSION = "7"
 

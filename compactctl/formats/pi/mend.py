@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from compactctl.document import Document, Place, Replace
+from compactctl.document import Document, Place
 from compactctl.formats.interface import Mend
 from compactctl.formats.mending import UNKNOWN_RESULT, Asked, Chain
 from compactctl.json_text import write_json
+from compactctl.splicing import Replace
 
 ID_DIGITS = 8
 

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from compactctl.document import Document, Edit, Place
+from compactctl.document import Document, Place
 from compactctl.formats.edits import shorten
+from compactctl.splicing import Edit
 
 OWN_TOOLS = frozenset(("bash", "edit", "find", "grep", "ls", "read", "write"))
 
