@@ -3,44 +3,17 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from compactctl import splicing
 from compactctl.document import MOST_SEEN_BYTES, Document, Place
 from compactctl.json_text import read_json, write_json
-from compactctl.spans import Seen, elements, members, span
-from compactctl.splicing import BEFORE_ALL, GATHERED_BYTES, Drop, DropTail, Insert, Put, Remove, Replace, gathered
-
-ANY = msgspec.json.Decoder()
-
-
-class Shape(msgspec.Struct):
-    """What the typed walks in these tests ask for."""
-
-    a: int = 0
-    rest: msgspec.Raw = msgspec.Raw()
-
-
-SHAPE = msgspec.json.Decoder(Shape)
-
-
-def opened(raw: bytes) -> Document:
-    return Document(io.BytesIO(raw))
-
-
-def read(raw: bytes):
-    """Return a document that was walked, and the values of its records."""
-    document = opened(raw)
-    return document, [record.value for record in document.records(ANY)]
+from tests.builders.documents import ANY, SHAPE, opened, read
+from tests.builders.json_values import objects, spelled, values
 
 
 def found(document: Document):
     return [(finding.line, finding.rule) for finding in document.findings]
-
-
-def edited(document: Document, *edits) -> bytes:
-    return b"".join(splicing.edited(document, splicing.concrete(document, edits)))
 
 
 # as it was before ----------------------------------------------------------------------------------
@@ -278,45 +251,6 @@ def test_a_place_that_leads_nowhere_is_a_key_error(route):
         document.value(Place(0, route))
 
 
-# edits -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "raw, edits, result",
-    [
-        (b'{"a":1}\n', [Replace(Place(0, ("a",)), b'"x"')], b'{"a":"x"}\n'),
-        (b'{"a" : [1, 2 ] }\n', [Replace(Place(0, ("a", 1)), b"3")], b'{"a" : [1, 3 ] }\n'),
-        (b'{"a":1,"a":2}\n', [Replace(Place(0, ("a",)), b"3")], b'{"a":1,"a":3}\n'),
-        (b'{"a":1}{"a":2}\n', [Replace(Place(1, ("a",)), b"3")], b'{"a":1}{"a":3}\n'),
-        (b'\xef\xbb\xbf{"a":1}\r\n', [Replace(Place(0, ("a",)), b"3")], b'\xef\xbb\xbf{"a":3}\r\n'),
-        (b'{"a":1}\n{"a":2}\n{"a":3}\n', [Drop(1)], b'{"a":1}\n{"a":3}\n'),
-        (b'{"a":1}\r\n{"a":2}\r\n', [Drop(0)], b'{"a":2}\r\n'),
-        (b'{"a":1} \r\r\n{"a":2}\n', [Drop(0)], b'{"a":2}\n'),
-        (b'{"a":1}\n{"a":2}', [Drop(1)], b'{"a":1}\n'),
-        (b'{"a":1}{"a":2}\n{"a":3}\n', [Drop(0)], b'{"a":2}\n{"a":3}\n'),
-        (b'{"a":1}{"a":2}\n{"a":3}\n', [Drop(1)], b'{"a":1}\n{"a":3}\n'),
-        (b'{"a":1}\n', [Insert(0, b"[]")], b'{"a":1}\n[]\n'),
-        (b'{"a":1}', [Insert(0, b"[]")], b'{"a":1}\n[]\n'),
-        (b'{"a":1}{"a":2}\n', [Insert(0, b"[]")], b'{"a":1}\n[]\n{"a":2}\n'),
-        (b'{"a":1}\n{"a":', [DropTail()], b'{"a":1}\n'),
-        (b'{"a":1}\n{"a":2}{"a":', [DropTail()], b'{"a":1}\n{"a":2}\n'),
-        (b'{"a":1}\0\0\0', [DropTail()], b'{"a":1}\n'),
-        (b'{"a":1}\n', [DropTail()], b'{"a":1}\n'),
-        (b'{"a":1}', [], b'{"a":1}\n'),
-        (b"", [], b""),
-    ],
-)
-def test_an_edit_changes_the_bytes_it_names_and_no_others(raw, edits, result):
-    document, _ = read(raw)
-    assert edited(document, *edits) == result
-
-
-def test_edits_that_overlap_are_refused():
-    document, _ = read(b'{"a":{"b":1}}\n')
-    with pytest.raises(ValueError, match="overlap"):
-        splicing.concrete(document, [Replace(Place(0, ("a",)), b"2"), Replace(Place(0, ("a", "b")), b"3")])
-
-
 @pytest.mark.parametrize("raw", [b"", b"x", b"x" * 3_000_000])
 def test_the_digest_is_of_the_whole_file(raw):
     import hashlib
@@ -325,100 +259,6 @@ def test_the_digest_is_of_the_whole_file(raw):
 
 
 # laws --------------------------------------------------------------------------------------------
-
-texts = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)
-atoms = (
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
-)
-values = st.recursive(
-    atoms, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=20
-)
-objects = st.dictionaries(texts, values, max_size=5)
-
-
-def routes(value, route=()):
-    """Yield the route to every value inside."""
-    yield route
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from routes(inner, (*route, key))
-    if isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from routes(inner, (*route, index))
-
-
-def at(value, route):
-    for key in route:
-        value = value[key]
-    return value
-
-
-def replaced(value, route, new):
-    """Return the value with another in one place, by building everything around it again."""
-    if not route:
-        return new
-    head, *rest = route
-    if isinstance(value, dict):
-        return {key: replaced(inner, rest, new) if key == head else inner for key, inner in value.items()}
-    return [replaced(inner, rest, new) if index == head else inner for index, inner in enumerate(value)]
-
-
-@st.composite
-def spelled(draw, value):
-    """Return the JSON of a value in one of the ways that writers spell it."""
-    return json.dumps(
-        value,
-        ensure_ascii=draw(st.booleans()),
-        separators=draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", "  :\r")])),
-    ).encode()
-
-
-@given(st.data(), values)
-def test_a_span_is_exactly_the_value_of_its_route(data, value):
-    raw = b" " + data.draw(spelled(value)) + b" "
-    route = data.draw(st.sampled_from(list(routes(value))))
-    start, end = span(raw, route)
-    assert json.loads(raw[start:end]) == at(value, route)
-    assert raw[start:end] == raw[start:end].strip()
-    seen = Seen(raw)
-    assert not route or seen.value(route) == raw[start:end]
-    assert seen.span(route) == (start, end)
-    assert Seen(raw).span_of_most(route) == (start, end)
-
-
-@pytest.mark.parametrize("raw, value", [
-    (b'{"a":1,"a":12}', b"12"),
-    (b'{"a":12,"a":1}', b"1"),
-    (b'{"a":1.5,"a":1}', b"1"),
-    (b'{"a":[1,2],"b":3,"a":[1]}', b"[1]"),
-    (b'{"a":{"x":1,"b":2},"b":3,"a":{"x":1}}', b'{"x":1}'),
-    (b'{"a":"\xff","a":"x"}', b'"x"'),
-    (b'{"b":NaN,"a":[2], "\\u0061" : [3] }', b"[3]"),
-])  # fmt: skip
-def test_of_a_repeated_key_the_last_value_counts(raw, value):
-    start, end = span(raw, ("a",))
-    assert raw[start:end] == value
-    document = Document(io.BytesIO(raw + b"\n"))
-    assert len(list(document.records(ANY))) == 1
-    assert document.raw_value(Place(0, ("a",))) == value
-
-
-@pytest.mark.parametrize("content", [
-    b'"a"', b'["a","a"]', b'[{"text":"a"},"a"]', b'[{"text":"b","text":"a"}]', b'[{"text":"\xff"},{"text":"a"}]',
-    b'[{"text":1},{"text":12}]', b'[{"text":"a"}] , "content" : [{"text":"b"}]', b'[{"text":"\\ud800"},{"b":[]}]',
-])  # fmt: skip
-def test_a_value_found_by_its_bytes_is_where_the_walk_finds_it(content):
-    raw = b'{"message":{"content":' + content + b'},"copy":' + content.split(b" , ")[0] + b"}"
-    inside = [("message", "content"), *(("message", "content", index) for index in (0, 1))]
-    for route in (*inside, *((*each, "text") for each in inside[1:])):
-        assert _tried(lambda route=route: Seen(raw).span_of_most(route)) == _tried(lambda route=route: span(raw, route))
-
-
-def _tried(find):
-    try:
-        return find()
-    except KeyError:
-        return None
 
 
 @pytest.mark.parametrize("value, length", [(b"[]", 0), (b"[1,[2,3]]", 2), (b'{"a":1}', 1), (b'"ab"', 0), (b"12", 0)])
@@ -431,39 +271,6 @@ def test_a_value_has_as_many_members_as_it_says(value, length, is_looked_into):
     assert [document.length(Place(0, route)) for route in ((), ("a", "b"), ("a", "b", 0))] == [1, 1, length]
 
 
-@given(st.data(), values)
-def test_members_and_elements_are_those_of_the_value(data, value):
-    raw = data.draw(spelled(value))
-    got = [(key, json.loads(raw[start:end])) for key, start, end in members(raw)]
-    if isinstance(value, dict):
-        assert got == list(value.items())
-    else:
-        assert got == (list(enumerate(value)) if isinstance(value, list) else [])
-    assert [json.loads(element) for element in elements(raw)] == (value if isinstance(value, list) else [])
-
-
-@given(st.data(), objects, values)
-def test_a_splice_is_what_writing_the_whole_value_again_would_be(data, value, new):
-    raw = data.draw(spelled(value))
-    route = data.draw(st.sampled_from(list(routes(value))))
-    document, _ = read(raw + b"\n")
-    result = edited(document, Replace(Place(0, route), write_json_any(new)))
-    assert json.loads(result) == replaced(value, route, new)
-
-
-def write_json_any(value) -> bytes:
-    return json.dumps(value).encode()
-
-
-@given(st.lists(st.binary(max_size=30) | objects.map(lambda value: json.dumps(value).encode()), max_size=8))
-@example([b'{"a":1}', b"\xef\xbb\xbf", b"\0"])
-def test_no_edit_gives_the_same_bytes_and_nothing_raises(pieces):
-    raw = b"\n".join(pieces)
-    document, _ = read(raw)
-    final_newline = b"" if not raw or raw.endswith(b"\n") else b"\n"
-    assert edited(document) == raw + final_newline
-
-
 @given(st.lists(objects, min_size=1, max_size=6), st.data())
 def test_every_record_is_found_however_lines_end(records, data):
     raw = b""
@@ -472,18 +279,6 @@ def test_every_record_is_found_however_lines_end(records, data):
     document, values = read(raw)
     assert [json.loads(document.raw(index)) for index in range(len(document))] == records
     assert len(values) == len(records)
-
-
-@given(st.data(), objects, st.sampled_from([b"", b"\xef\xbb\xbf"]))
-def test_a_cut_anywhere_loses_at_most_the_last_record(data, value, start):
-    line = json.dumps(value).encode()
-    raw = start + line + b"\n" + line + b"\n"
-    first_end, second_end = len(start + line), len(raw) - 1
-    cut = data.draw(st.integers(0, len(raw)))
-    document, values = read(raw[:cut])
-    assert len(values) == (cut >= first_end) + (cut >= second_end)
-    kept = raw if cut >= second_end else start + line if cut >= first_end else b""
-    assert edited(document, DropTail()).rstrip(b"\n") == kept.rstrip(b"\n")
 
 
 @given(values)
@@ -497,46 +292,6 @@ def test_json_is_written_compact_and_in_utf8(value, raw):
 
 
 # arrays --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "removed, put, expected",
-    [
-        ([0], {}, b"[2 , 3]"),
-        ([1], {}, b"[1, 3]"),
-        ([2], {}, b"[1, 2]"),
-        ([0, 1], {}, b"[3]"),
-        ([1, 2], {}, b"[1]"),
-        ([0, 1, 2], {}, b"[]"),
-        ([], {0: (b"8", b"9")}, b"[8,9,1, 2 , 3]"),
-        ([], {1: (b"9",)}, b"[1, 9,2 , 3]"),
-        ([], {3: (b"9",)}, b"[1, 2 , 3,9]"),
-        ([0, 1], {1: (b"9",)}, b"[9,3]"),
-        ([1, 2], {2: (b"8", b"9")}, b"[1,8,9]"),
-        ([0, 1, 2], {3: (b"8", b"9")}, b"[8,9]"),
-    ],
-)
-def test_elements_go_out_of_an_array_and_come_in_with_the_right_commas(removed, put, expected):
-    document, _ = read(b'{"a":[1, 2 , 3],"b":0}\n')
-    array = Place(0, ("a",))
-    edits = [*(Remove(array.at(i)) for i in removed), *(Put(array.at(i), jsons) for i, jsons in put.items())]
-    assert edited(document, *edits) == b'{"a":' + expected + b',"b":0}\n'
-
-
-def test_an_empty_array_takes_elements():
-    document, _ = read(b'{"a":[ ]}\n')
-    assert edited(document, Put(Place(0, ("a", 0)), (b"1", b"2"))) == b'{"a":[1,2 ]}\n'
-
-
-def test_a_value_inside_an_element_that_stays_can_be_replaced_too():
-    document, _ = read(b'[{"a":1},{"a":2},{"a":3}]\n')
-    edits = [Replace(Place(0, (1, "a")), b"9"), Remove(Place(0, (0,))), Remove(Place(0, (2,)))]
-    assert edited(document, *edits) == b'[{"a":9}]\n'
-
-
-def test_lines_can_be_put_before_every_record():
-    document, _ = read(b'\xef\xbb\xbf{"a":1}\n')
-    assert edited(document, Insert(BEFORE_ALL, b"2\n3"), Drop(0)) == b"\xef\xbb\xbf2\n3\n"
 
 
 @pytest.mark.parametrize(
@@ -569,29 +324,6 @@ def test_what_is_no_whole_array_is_not_split(torn):
     assert not Document(io.BytesIO(torn)).split_array()
 
 
-# finding members -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
-        b'{"a": 1, "b": [1, 2, {"c": "}"}], "d": "x"}',
-        b' { "a" :1,"b":[ 1,2,{"c":"}"}],"d":"x" } ',
-        b'{"a":1,"b":[1,2,{"c":"}"}],"\\u0064":"x"}',
-        b'{"d":2,"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
-        b'{"a":12,"a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
-        b'{"d":"x","a":1,"b":[1,2,{"c":"}"}],"d":"x"}',
-        b'{"a":1,"b":[1,2,{"c":"}"}],"d":"x","d":"x"}',
-    ],
-    ids=["compact", "spaced", "ragged", "escaped key", "twice", "longer number first", "same twice", "last twice"],
-)
-def test_members_are_found_however_an_object_is_written(raw):
-    found = {route: read_json(raw[slice(*span(raw, route))]) for route in (("a",), ("b", 2, "c"), ("b", 1), ("d",))}
-    assert found == {("a",): 1, ("b", 2, "c"): "}", ("b", 1): 2, ("d",): "x"}
-    assert span(raw, ("d",))[0] == raw.rindex(b'"x"')
-
-
 def test_the_members_of_a_record_are_told_as_they_stand_and_none_of_what_is_no_object():
     document, _ = read('{"a":[1, 2],"b":"é"}\n[1]\n7\n{}\n{"c":"\ud800"}\n'.encode("utf-8", "surrogatepass"))
     told = [document.members(record) for record in range(len(document))]
@@ -602,20 +334,3 @@ def test_the_members_of_a_record_are_told_as_they_stand_and_none_of_what_is_no_o
         {},
         {"c": "\ufffd\ufffd\ufffd"},
     ]
-
-
-@given(st.lists(st.binary(max_size=40_000), max_size=12))
-def test_gathered_pieces_are_the_same_bytes_in_pieces_that_are_not_small(pieces):
-    made = list(gathered(pieces))
-    assert b"".join(made) == b"".join(pieces)
-    assert all(len(piece) >= GATHERED_BYTES for piece in made[:-1])
-
-
-@pytest.mark.parametrize("edits", [[], [Replace(Place(1, ("a",)), b"22")], [Drop(0)], [Drop(2)]])
-def test_all_bytes_of_a_file_are_told_while_it_is_edited(edits):
-    raw = b'{"a":1}\n{"a":2}\n{"a":3}\n'
-    document, _ = read(raw)
-    told = []
-    made = b"".join(splicing.edited(document, splicing.concrete(document, edits), read=told.append))
-    assert b"".join(told) == raw
-    assert made == edited(document, *edits)
