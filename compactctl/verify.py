@@ -6,7 +6,7 @@ Each check has a name and is true or false; what failed is said in words.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
@@ -86,11 +86,12 @@ def changes(before: Sequence["Context"], after: Sequence[Sequence[Message]]) -> 
 
 
 class Context(Struct, frozen=True):
-    """What must not change about the messages of a context: a digest and a line each, so that of a huge session they
+    """What must not change about the messages of a context: a hash and a line each, so that of a huge session they
     need not be held while its result is read."""
 
     lines: "array[int]"
-    digests: bytes
+    hashes: "array[int]"
+    """Of 64 bits each, of this process."""
     spilled: frozenset[int]
     """The indexes of the messages that are replaced by previews."""
     same_ids: bool
@@ -107,11 +108,11 @@ class Context(Struct, frozen=True):
             for index, message in enumerate(messages):
                 if message.result is not None and message.result.place in spills:
                     spilled[index] = spills[message.result.place]
-        digests = bytearray()
+        hashes = array("q")
         for index, message in enumerate(messages):
-            digests += _digest(_constant(message, same_ids, same_sizes, spilled.get(index)))
+            hashes.append(hash(_constant(message, same_ids, same_sizes, spilled.get(index))))
         lines = array("Q", (message.line for message in messages))
-        return cls(lines, bytes(digests), frozenset(spilled), same_ids, same_sizes)
+        return cls(lines, hashes, frozenset(spilled), same_ids, same_sizes)
 
     def changes_in(self, messages: Sequence[Message]) -> list[str]:
         """Return which of these messages are not what they were to be."""
@@ -125,15 +126,7 @@ class Context(Struct, frozen=True):
 
     def _has(self, index: int, message: Message) -> bool:
         constant = _constant(message, self.same_ids, self.same_sizes, index in self.spilled)
-        start = index * _DIGEST_BYTES
-        return self.digests[start : start + _DIGEST_BYTES] == _digest(constant)
-
-
-_DIGEST_BYTES = 16
-
-
-def _digest(value: object) -> bytes:
-    return blake2b(msgspec.msgpack.encode(value), digest_size=_DIGEST_BYTES).digest()
+        return self.hashes[index] == hash(constant)
 
 
 MOST_METAS = 3

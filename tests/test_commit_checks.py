@@ -5,8 +5,7 @@ import json
 import msgspec
 import pytest
 
-from compactctl import commit, job, job_edits, originals, run, spill_files
-from compactctl.document import Document
+from compactctl import commit, job, job_edits, originals, run, spill_files, splicing
 from compactctl.findings import Finding
 from compactctl.options import Options
 from compactctl.splicing import Replace
@@ -18,8 +17,8 @@ PLACES = ("beside", "in place")
 def flipped(real):
     """One byte of the session is written other than it was meant."""
 
-    def edited(self, splices, until=None, read=None):
-        written = b"".join(real(self, splices, until, read))
+    def edited(document, splices, until=None, read=None):
+        written = b"".join(real(document, splices, until, read))
         yield written if until is not None else written.replace(b"role", b"rule", 1)
 
     return edited
@@ -93,7 +92,7 @@ def stricter(real):
 @pytest.mark.parametrize(
     ("holder", "name", "mutated", "check"),
     [
-        (Document, "edited", flipped, "restorable: putting the originals back gives another file"),
+        (splicing, "edited", flipped, "restorable: putting the originals back gives another file"),
         (originals, "lines", without_one, "restorable: putting the originals back gives another file"),
         (originals, "lines", changed, "restorable: putting the originals back gives another file"),
         (spill_files, "keep", gone, "spills_present: "),
