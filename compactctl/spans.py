@@ -74,7 +74,10 @@ class Seen:
         """Return where the value at `route` starts and ends. Raises KeyError where there is none."""
         if not route:
             return skip_space(self.raw, 0), len(self.raw.rstrip(BLANKS))
-        around = route[:-1]
+        return self._stretches(route[:-1])[route[-1]]
+
+    def _stretches(self, around: Route) -> dict[Key, Stretch]:
+        """Return where the members of the value at a route lie; none for an atom. Raises KeyError."""
         found = self._members.get(around)
         if found is None:
             start, end = self.span(around)
@@ -86,7 +89,7 @@ class Seen:
             if found is None:
                 found = {key: (start, end) for key, start, end in _members(self.raw, start, known)}
             self._members[around] = found
-        return found[route[-1]]
+        return found
 
     def span_of_most(self, route: Route) -> Stretch:
         """Return the same for a value that most of the record's outermost member is likely made of, in fewer passes.
@@ -120,7 +123,7 @@ class Seen:
         """Return how many members the value at `route` has; 0 for an atom. Raises KeyError where there is none."""
         found = self._lengths.get(route)
         if found is None:
-            found = self._lengths[route] = len(self._known(route))
+            found = self._lengths[route] = len(self._stretches(route))
         return found
 
 

@@ -263,12 +263,13 @@ def test_the_digest_is_of_the_whole_file(raw):
 
 @pytest.mark.parametrize("value, length", [(b"[]", 0), (b"[1,[2,3]]", 2), (b'{"a":1}', 1), (b'"ab"', 0), (b"12", 0)])
 @pytest.mark.parametrize("is_looked_into", [False, True])
-def test_a_value_has_as_many_members_as_it_says(value, length, is_looked_into):
-    document = Document(io.BytesIO(b'{"a":{"b":[' + value + b"]}}\n"))
+@pytest.mark.parametrize("odd", [b"0", b'"\\ud83d"', b"NaN", b'"\xff"'])
+def test_a_value_has_as_many_members_as_it_says(value, length, is_looked_into, odd):
+    document = Document(io.BytesIO(b'{"a":{"b":[' + value + b'],"c":' + odd + b'},"d":' + odd + b"}\n"))
     list(document.records(ANY))
     if is_looked_into:
         document.locate(Place(0, ("a", "b", 0)))
-    assert [document.length(Place(0, route)) for route in ((), ("a", "b"), ("a", "b", 0))] == [1, 1, length]
+    assert [document.length(Place(0, route)) for route in ((), ("a", "b"), ("a", "b", 0))] == [2, 1, length]
 
 
 @given(st.lists(objects, min_size=1, max_size=6), st.data())

@@ -388,6 +388,16 @@ def test_a_copy_belongs_to_the_only_result_of_its_line():
     assert found == [(Copy(Place(2, ("toolUseResult",)), len('{"stdout":"seen"}')),), (), ()]
 
 
+@pytest.mark.parametrize("said, copied", [("\ud83d", ""), ("", "\ud83d"), ("", float("nan")), ("\ud83d", float("nan"))])
+def test_a_copy_is_found_beside_what_decoders_refuse(said, copied):
+    s = Session()
+    s.assistant(call("toolu_1"))
+    s.results(result("toolu_1", f"seen {said}"), copy={"stdout": copied})
+    document = s.document()
+    FORMAT.read(document)
+    assert [copy.place for copy in copies(document, 1)] == [Place(1, ("toolUseResult",))]
+
+
 # calls and results -------------------------------------------------------------------------------
 
 
