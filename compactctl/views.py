@@ -124,7 +124,8 @@ def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tok
     """Return the same once a plan is carried out.
 
     `hidden_tokens` is what no message shows, where the context was cut and is estimated anew; None where spills came
-    off the figure before. Then there are two ways to it, what is taken off and what stays, and both hold.
+    off the figure before. Then there are two ways to it, what is taken off and what stays, and both hold; the figure
+    itself is never left out.
     """
     spread, before = _spread(sized, options), interval(sized, options)
     if spread is None or before is None:
@@ -141,7 +142,9 @@ def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tok
     known = overhead(sized.transcript, sized.estimator)
     anew = profiles.interval(known, sized.estimated_tokens - gone, spread)
     both = Interval(max(spilled.low, anew.low), min(spilled.high, anew.high))
-    return both if known and both.low <= both.high else spilled
+    if not known or both.low > both.high:
+        return spilled
+    return Interval(min(both.low, tokens_after), max(both.high, tokens_after))
 
 
 def _spread(sized: Sized, options: Options) -> Spread | None:

@@ -7,6 +7,7 @@ from compactctl.errors import UsageError
 from compactctl.estimators import encodings
 from compactctl.options import Options
 from compactctl.profiles import Family, Interval, Profile, Spread
+from tests.builders.claude import call, result, usage
 from tests.builders.scored import TEXT, grown
 
 
@@ -131,3 +132,16 @@ def test_a_context_is_told_with_its_interval(tmp_path):
     path.write_bytes(s.bytes())
     found = run.inspect([str(path)], Options()).outcomes[0].tokens
     assert found.before_low < found.before < found.before_high
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 5.0])
+def test_what_is_left_of_a_context_lies_in_its_own_interval(tmp_path, factor):
+    path = tmp_path / "s.jsonl"
+    s = grown(3_000, 3_000, factor=factor)
+    s.assistant(call("toolu_1"))
+    s.results(result("toolu_1", TEXT * 10))
+    s.assistant("Done.", usage=usage(20_000 + int(20_000 * factor)))
+    path.write_bytes(s.bytes())
+    found = run.spill([str(path)], Options()).outcomes[0].tokens
+    assert found.after < found.before
+    assert found.after_low <= found.after <= found.after_high
