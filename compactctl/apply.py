@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compactctl import disk, generations, layout, views
 from compactctl.errors import OverTarget, SpillFailed
 from compactctl.job import Job, Planned, start
-from compactctl.job_edits import make_edits
+from compactctl.job_edits import bytes_saved, make_edits
 from compactctl.options import BESIDE, NEW_SESSION, Options
 from compactctl.outcome import Bytes, Disk, Outcome, Output, Problem, Status
 from compactctl.session import Session
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SOMETHING_TO_DO = 1
 """The exit code of `--check` where there is."""
+
+LARGER = "on disk it is more than before: what is kept to give the original back takes more than what was taken out"
 
 NOT_RESUMED = "in this folder the agent resumes the original; --in-place and --new-session write a session it resumes"
 
@@ -38,7 +40,9 @@ def carry_out(job: Job) -> list[Outcome]:
     if not job.has_work:
         if job.options.apply:
             generations.mend(layout.own_paths(Path(job.session.path)), job.session.own_receipt)
-        return [_described(job, item, "unchanged") for item in job.planned]
+        outcomes = [_described(job, item, "unchanged") for item in job.planned]
+        _say_slimmed(outcomes[0], job, 0, "takes")
+        return outcomes
     if not job.options.apply:
         return _dry_run(job)
     return _applied(job)
@@ -55,6 +59,7 @@ def _dry_run(job: Job) -> list[Outcome]:
         for item in job.planned
     ]
     outcomes[0].bytes = Bytes(size_before, size_after, spilled + made.replaced_bytes)
+    _say_slimmed(outcomes[0], job, bytes_saved(planned.slimmed(job.session.document, made)), "would take")
     if job.options.check:
         outcomes[0].exit_code = SOMETHING_TO_DO
     return outcomes
@@ -74,8 +79,20 @@ def _applied(job: Job) -> list[Outcome]:
     outcomes = [_written(made, job, item, written) for made, item in zip(told, job.planned, strict=True)]
     beside = disk.size_bytes(job.paths.folder) + job.paths.report.stat().st_size
     outcomes[0].bytes = Bytes(job.session.document.size_bytes, written.size_bytes, beside)
-    outcomes[0].disk = Disk(disk_before, _disk(job))
+    outcomes[0].disk = used = Disk(disk_before, _disk(job))
+    _say_slimmed(outcomes[0], job, written.slimmed_bytes, "took")
+    if job.is_in_place and used.after > used.before:
+        outcomes[0].notes = (*outcomes[0].notes, LARGER)
     return outcomes
+
+
+def _say_slimmed(made: Outcome, job: Job, size_bytes: int, took: str) -> None:
+    if not job.options.slim or job.options.redact:
+        return
+    limit = job.options.settings.layer1.twin_limit_bytes
+    nothing = f"--slim found nothing: no copy that the model never sees is over {limit:,} bytes"
+    text = f"--slim {took} out {size_bytes:,} bytes that the model never sees" if size_bytes > 0 else nothing
+    made.notes = (*made.notes, text)
 
 
 def _disk(job: Job) -> int:

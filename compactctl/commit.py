@@ -34,7 +34,7 @@ from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFail
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import CompactionEdits, SideFile
 from compactctl.job import Job, Planned, hidden_tokens, interval_after, plan, replan
-from compactctl.job_edits import Edits, make_edits
+from compactctl.job_edits import Edits, bytes_saved, make_edits
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Failure, Plan
@@ -54,6 +54,8 @@ class Written(Struct, frozen=True):
     is_new: bool
     original: Path | None = None
     """Where the whole original is kept, if it is."""
+    slimmed_bytes: int = 0
+    """What was taken out that the model never sees."""
 
 
 def write_spills(job: Job) -> None:
@@ -88,7 +90,8 @@ def commit(job: Job) -> Written:
         checked, noted = _checked(job, before, session_file, kept)
         _require_unchanged(job)
         is_new = _put_in_place(job, noted, session_file, kept)
-    return Written(session_file.size_bytes, checked, is_new, kept.whole.path if kept.whole else None)
+    whole = kept.whole.path if kept.whole else None
+    return Written(session_file.size_bytes, checked, is_new, whole, kept.slimmed_bytes)
 
 
 def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Candidate, Kept]":
@@ -133,6 +136,7 @@ class Kept(Struct):
     copies: store.Candidate | None = None
     history: store.Candidate | None = None
     summary: store.Candidate | None = None
+    slimmed_bytes: int = 0
 
     @property
     def files(self) -> list[store.Candidate]:
@@ -156,6 +160,7 @@ def _write_kept(
     output = FileNote(job.paths.session.name, session_file.size_bytes, session_file.sha256)
     kept = Kept(originals.Header(originals.SCHEMA, source, output), _number(job))
     slimming = planned.slimmed(document, every)
+    kept.slimmed_bytes = bytes_saved(slimming)
     rest = (splice for splice in every if splice not in slimming)
     moved = _write_history(on_disk, job, planned.moved, tuple(rest), kept) if job.is_cut else {}
     if job.keeps_whole:

@@ -406,6 +406,8 @@ class Totals(Struct, kw_only=True):
     sessions: int
     status: dict[str, int]
     bytes: Bytes
+    disk: Disk | UnsetType = UNSET
+    """Only of an apply: all its sessions with what lies beside them."""
     tokens: dict[str, int]
     spills: int
     findings: dict[str, int]
@@ -433,6 +435,7 @@ class Tally(Struct):
     """Those that were passed over without a look at what is in them."""
     spills: int = 0
     bytes: Bytes = Bytes(0, 0)
+    disk: Disk | UnsetType = UNSET
     tokens_before: int = 0
     tokens_after: int = 0
     statuses: Counter[str] = msgspec.field(default_factory=Counter)
@@ -462,6 +465,9 @@ class Tally(Struct):
         if outcome.bytes is not UNSET and outcome.index in (UNSET, 0):  # a file that holds several counts once
             own, more = self.bytes, outcome.bytes
             self.bytes = Bytes(own.before + more.before, own.after + more.after, own.beside + more.beside)
+        if outcome.disk is not UNSET:
+            known = Disk(0, 0) if self.disk is UNSET else self.disk
+            self.disk = Disk(known.before + outcome.disk.before, known.after + outcome.disk.after)
         if outcome.layer1 is not UNSET:
             self.spills += len(outcome.layer1.spills)
         for choice in forecasts(outcome):
@@ -513,6 +519,7 @@ class Batch(Struct, kw_only=True):
             sessions=tally.sessions,
             status={status: tally.statuses[status] for status in STATUSES},
             bytes=tally.bytes,
+            disk=tally.disk,
             tokens={"before": tally.tokens_before, "after": tally.tokens_after},
             spills=tally.spills,
             findings={severity: tally.findings[severity] for severity in SEVERITIES},

@@ -1,9 +1,12 @@
 """`--slim` on whole files: copies go, and come back."""
 
 import pytest
+from msgspec import UNSET
 
-from compactctl import run
+from compactctl import apply, run
 from compactctl.options import Options
+from compactctl.outcome import Disk
+from compactctl.outputs import words
 from compactctl.settings import Settings, with_changes
 from tests.builders import claude
 from tests.builders.agents import SESSIONS, claude_session
@@ -38,3 +41,36 @@ def test_slimming_alone_is_something_to_do(tmp_path):
     assert (outcome.status, outcome.layer1.spills) == ("applied", ())
     assert outcome.tokens.before == outcome.tokens.after
     assert (tmp_path / "s.compacted" / "copies.jsonl.zst").exists()
+
+
+def test_slimming_says_what_it_takes_out(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(claude_session())
+    slim = Options(slim=True, settings=with_changes(Settings(), ["layer1.single_limit_bytes=1000000"]))
+    planned, applied = spill(path, slim), spill(path, slim, apply=True)
+    saved = len(path.read_bytes()) - applied.bytes.after
+    assert saved > 0
+    assert planned.notes == (f"--slim would take out {saved:,} bytes that the model never sees",)
+    assert applied.notes == (f"--slim took out {saved:,} bytes that the model never sees",)
+    again = spill(applied.output.session, slim)
+    assert again.notes == ("--slim found nothing: no copy that the model never sees is over 2,048 bytes",)
+
+
+def test_a_session_that_takes_more_of_the_disk_afterwards_says_so(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(claude_session())
+    larger = spill(path, Options(apply=True, slim=True), place="in place", backup="copy")
+    assert larger.disk.after > larger.disk.before
+    assert larger.notes[-1] == apply.LARGER
+
+
+def test_the_disk_that_a_batch_takes_is_told_in_all(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes(claude_session())
+    batch = run.spill([str(tmp_path)], Options(apply=True, slim=True))
+    totals = batch.totals()
+    assert totals.disk == Disk(
+        sum(outcome.disk.before for outcome in batch.outcomes), sum(outcome.disk.after for outcome in batch.outcomes)
+    )
+    assert f"disk {words.size(totals.disk.before)} -> {words.size(totals.disk.after)}" in words.summary(batch)
+    assert run.spill([str(tmp_path)], Options(slim=True)).totals().disk is UNSET

@@ -169,6 +169,8 @@ def summary(batch: Batch, shown: Callable[[str], str] = visible) -> str:
         parts.append(f"context {change(totals.tokens['before'], totals.tokens['after'])} tokens")
     if totals.spills:
         parts.append(count(totals.spills, "spill"))
+    if totals.disk is not UNSET:
+        parts.append(f"disk {size(totals.disk.before)} -> {size(totals.disk.after)}")
     if totals.not_sessions:
         parts.append(count(totals.not_sessions, "other file"))
     parts += [f"{totals.status[status]:,} {status}" for status in ("skipped", "failed") if totals.status[status]]
@@ -187,7 +189,8 @@ def _in_all(total: Forecast) -> str:
     if not total.results:
         return "nothing"
     results, sessions = count(total.results, "result"), count(total.sessions, "session")
-    return f"{results} in {sessions}, about -{total.tokens_saved:,} tokens"
+    saved = f"about -{total.tokens_saved:,} tokens" if total.tokens_saved else "which would save nothing"
+    return f"{results} in {sessions}, {saved}"
 
 
 def _nothing(limits: Sequence[int]) -> list[str]:
