@@ -145,6 +145,8 @@ class Message(Struct, frozen=True, gc=False):
     is_summary: bool = False
     is_leading: bool = False
     """A system or developer message that stays in front of any cut."""
+    unsealed_key: str | None = None
+    """What the format calls it once its sealed reasoning is gone, where that is not its `key`."""
 
     @property
     def result(self) -> ToolResult | None:

@@ -166,11 +166,20 @@ def cut_changes(
 
 
 def _without_gone_reasoning(old: Message, new: Message) -> Message:
+    """Return what a message was to become if the reasoning that the new one lacks went: it alone, and the key that a
+    format reads from it."""
     if len(old.parts) == len(new.parts):
         return old
-    left = sum(isinstance(part, Reasoning) for part in new.parts)
-    parts = tuple(part for part in old.parts if left or not isinstance(part, Reasoning))
-    return msgspec.structs.replace(old, parts=parts)
+    left = [weight(part) for part in reversed(new.parts) if isinstance(part, Reasoning)]
+    parts: list[Part] = []
+    for part in old.parts:
+        if not isinstance(part, Reasoning):
+            parts.append(part)
+        elif left and left[-1] == weight(part):
+            parts.append(part)
+            left.pop()
+    key = old.key if old.unsealed_key is None else old.unsealed_key
+    return msgspec.structs.replace(old, parts=tuple(parts), key=key)
 
 
 def unbalanced(counts: FateCounts, summarised: Iterable[tuple[int, bool]]) -> list[str]:

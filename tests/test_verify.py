@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from compactctl.document import Document, Place
 from compactctl.model import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from compactctl.plan import Plan, Spill
-from compactctl.verify import Context, not_restored
+from compactctl.plan import Cut, Plan, Spill
+from compactctl.verify import Context, cut_changes, not_restored
 
 AT = Place(0)
 SAID = Message("assistant", (Reasoning(AT, 5, 7), Text(AT, 9), ToolCall(AT, "c1", "Bash", 20)), (0,), 1, key="m1")
@@ -96,3 +96,34 @@ def test_under_new_ids_keys_may_differ_and_without_sizes_texts_may():
 def test_what_is_given_back_is_the_source_to_the_byte_or_that_is_told(pieces, is_told):
     told = not_restored(pieces, Document(io.BytesIO(b"one\ntwo\n")))
     assert told == (["putting the originals back gives another file"] if is_told else [])
+
+
+LEADER = Message("user", (Text(AT, 4),), (0,), 1, key="u0")
+CUT = Cut(0, 1)
+SUMMARY = Message("user", (Text(AT, 30),), (9,), 9, is_summary=True)
+SEALED = replace(SAID, key="rs_1", unsealed_key="fc_1")
+UNSEALED = replace(SEALED, parts=SEALED.parts[1:], key="fc_1", unsealed_key=None)
+NAMED = replace(UNSEALED, key="rs_1")
+TWO_THOUGHTS = replace(SEALED, parts=(Reasoning(AT, 3, 4), *SEALED.parts), unsealed_key="rs_2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_told"),
+    [
+        (SEALED, SEALED, False),
+        (SEALED, UNSEALED, False),
+        (SEALED, NAMED, True),
+        (SEALED, replace(SEALED, key="fc_1"), True),
+        (SEALED, replace(UNSEALED, key="fc_2"), True),
+        (SEALED, replace(UNSEALED, key=""), True),
+        (SEALED, replace(UNSEALED, parts=UNSEALED.parts[1:]), True),
+        (replace(SEALED, unsealed_key=""), replace(UNSEALED, key=""), False),
+        (SAID, replace(SAID, parts=SAID.parts[1:]), False),
+        (SAID, replace(SAID, parts=SAID.parts[1:], key="m2"), True),
+        (TWO_THOUGHTS, replace(SEALED, key="rs_2"), False),
+        (TWO_THOUGHTS, replace(with_part(SEALED, 0, size_bytes=6), key="rs_2"), True),
+    ],
+)
+def test_an_answer_that_loses_its_sealed_reasoning_is_called_by_what_is_left_of_it(old, new, is_told):
+    told = cut_changes((LEADER, old), (SUMMARY, new), Plan(), CUT)
+    assert told == (["message 1 (line 1) is not what it was"] if is_told else [])

@@ -210,3 +210,24 @@ def test_where_nothing_is_kept_the_record_ends_the_file():
     rows = [meta(), turn(), said(user("Go.")), said(assistant("Yes."))]
     raw, _ = compacted(CODEX, jsonl(*rows), Cut(0, 2, 0))
     assert values(raw) == [rows[0], record(SUMMARY, user("Go.")), rows[1]]
+
+
+def test_an_answer_without_its_sealed_reasoning_has_the_key_that_was_foretold():
+    answers = [
+        [reasoning("Hm.", "sealed", id="rs_1"), assistant("One.", id="msg_1"), call("c1", id="fc_1")],
+        [reasoning("Hm.", "sealed", id="rs_2"), call("c2")],
+        [reasoning("Hm.", "sealed", id="rs_3"), reasoning("Ah.", id="rs_4"), call("c3", id="fc_3")],
+        [assistant("Four.", id="msg_4"), reasoning("Hm.", "sealed", id="rs_5"), call("c4", id="fc_4")],
+        [reasoning("Hm.", id="rs_6"), call("c5", id="fc_5")],
+        [reasoning("Hm.", "sealed"), call("c6", id="fc_6")],
+    ]
+    rows = [meta(), said(user("Go.")), said(assistant("Yes.")), said(user("On."))]
+    for number, items in enumerate(answers, 1):
+        rows += [*map(said, items), said(output(f"c{number}"))]
+    raw, made = compacted(CODEX, jsonl(*rows), Cut(0, 2, 0))
+    before = [message for message in opened(jsonl(*rows), CODEX)[1].messages[2:] if message.role == "assistant"]
+    after = [message.key for message in opened(raw, CODEX)[1].messages if message.role == "assistant"]
+    assert [message.key for message in before] == ["rs_1", "rs_2", "rs_3", "msg_4", "rs_6", "fc_6"]
+    assert [message.unsealed_key for message in before] == ["msg_1", "", "rs_4", None, None, None]
+    assert after == ["msg_1", "", "rs_4", "msg_4", "rs_6", "fc_6"]
+    assert made.dropped_reasoning == 5

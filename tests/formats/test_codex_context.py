@@ -314,6 +314,7 @@ def test_parts_tell_their_places_and_sizes_and_the_answer_its_records():
         (2, 3),
         3,
         "rs_1",
+        unsealed_key="",
     )
     assert (result.role, result.result.place, result.result.size_bytes) == ("tool", Place(4, ("payload", "output")), 6)
     assert result.result.name == "exec_command"

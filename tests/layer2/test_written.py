@@ -8,7 +8,7 @@ import pytest
 
 from compactctl import metas, run
 from compactctl.options import Options
-from tests.builders import claude
+from tests.builders import claude, codex
 from tests.builders.agents import SESSIONS
 from tests.builders.long_chat import REQUEST, long_chat, records_of
 from tests.layer2.running import compact, options, summarize
@@ -138,6 +138,31 @@ def test_a_new_session_is_summarised_under_its_new_id_and_the_old_one_stays(tmp_
     assert only(run.inspect([outcome.output.session], Options())).session_id not in (None, old.session_id)
     assert run.verify([outcome.output.session], Options()).exit_code == 0
     assert summarize(path, options(window=200_000, place="new session", changes=changes)).status == "unchanged"
+
+
+@pytest.mark.parametrize("limit_bytes", [50, 50_000])
+def test_answers_that_were_called_by_the_reasoning_they_lose_are_kept_and_a_second_run_finds_nothing(
+    tmp_path, write_session, provider, limit_bytes
+):
+    provider()
+    rows = [codex.meta(), codex.turn()]
+    for number in range(8):
+        call_id = f"c{number}"
+        rows += [
+            codex.event("user_message", message="On."),
+            codex.said(codex.user("On.")),
+            codex.said(codex.reasoning("Hm.", "sealed", id=f"rs_{number}")),
+            codex.said(codex.call(call_id, id=f"fc_{number}")),
+            codex.said(codex.output(call_id, "a line of output\n" * 200)),
+            codex.said(codex.assistant("So far.", id=f"msg_{number}")),
+        ]
+    path = write_session(rows)
+    given = options(spill_first=True, changes=[f"layer1.single_limit_bytes={limit_bytes}"])
+    outcome = summarize(path, given)
+    assert (outcome.status, outcome.error) == ("applied", None)
+    assert outcome.layer2.reasoning_dropped >= 1
+    assert run.verify([outcome.output.session], Options()).exit_code == 0
+    assert summarize(path, given).status == "unchanged"
 
 
 def test_the_same_answer_gives_the_same_bytes(tmp_path, write_session, provider):

@@ -70,6 +70,11 @@ class Said(Struct, gc=False):
     stands_alone: bool = False
     copies: list[Copy] | None = None
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is reasoning that only the provider can read."""
+        return any(isinstance(part, Reasoning) and part.sealed_bytes for part in self.parts)
+
 
 class Items:
     """Reads items in the order of the file, so that an output knows its call's name and where its copies are."""

@@ -1,6 +1,6 @@
 """What codex goes on with: the steps of a session replayed as codex replays them, and joined into messages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 import msgspec
@@ -118,9 +118,22 @@ def joined(context: Context) -> list[Message]:
 
 def _one(said: Sequence[Said], parts: tuple[Part, ...]) -> Message:
     records = tuple(dict.fromkeys(item.record for item in said))
-    key = next((item.key for item in said if item.key), "")
+    key, unsealed = _key(said), _key(item for item in said if not item.is_sealed)
     first = said[0]
-    return Message(first.role, parts, records, first.line, key, is_summary=first.is_summary)
+    return Message(
+        first.role,
+        parts,
+        records,
+        first.line,
+        key,
+        is_summary=first.is_summary,
+        unsealed_key=unsealed if unsealed != key else None,
+    )
+
+
+def _key(said: Iterable[Said]) -> str:
+    """Return what an answer is called: by the first of its items that has an id."""
+    return next((item.key for item in said if item.key), "")
 
 
 def _with_copies(said: Said) -> tuple[Part, ...]:
