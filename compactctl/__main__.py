@@ -1,5 +1,6 @@
 """Where the program starts and ends: every way out has an exit code, and no traceback unless one is asked for."""
 
+import contextlib
 import gc
 import sys
 from typing import cast
@@ -11,21 +12,27 @@ seconds goes into finding that out."""
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    from compactctl import signals
+
     gc.set_threshold(CONTAINERS_BETWEEN_COLLECTIONS)
+    signals.prepare()
     sys.exit(exit_code(sys.argv[1:]))
 
 
 def exit_code(arguments: list[str]) -> int:
     """Run the command line on these arguments and return its exit code."""
+    from compactctl import signals
+
     try:
         from compactctl.cli import streams
 
         streams.prepare()
         code = _run(arguments)
     except KeyboardInterrupt:
-        code = 130
-    if code == 130:
-        print("interrupted", file=sys.stderr)
+        code = signals.exit_code()
+    if code == signals.exit_code():
+        with contextlib.suppress(OSError):  # the terminal that went away
+            print("interrupted", file=sys.stderr)
     return code
 
 

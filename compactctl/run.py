@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from compactctl import agents, inputs, layout, store, views, workers
+from compactctl import agents, inputs, layout, signals, store, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -123,7 +123,7 @@ def audit(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
         return _batch("audit", found, _audit_one, options, how)
     held: list[Outcome] = []
     batch = _batch("audit", found, _audit_one, options, msgspec.structs.replace(how, on_outcome=held.append))
-    if asked.write_baseline is not None and batch.exit_code != Interrupted.exit_code:
+    if asked.write_baseline is not None and batch.exit_code != signals.exit_code():
         store.write_named(asked.write_baseline, [baseline.dumped(held)])
         batch.notes.append(f"wrote {asked.write_baseline}")
     if known is not None:
@@ -152,7 +152,7 @@ def accuracy(paths: Sequence[str], options: Options, how: How = ALONE) -> Batch:
 
     batch = _batch("accuracy", found, _accuracy_one, options, msgspec.structs.replace(how, on_outcome=take))
     batch.outcomes += kept
-    batch.accuracy = taken.end(is_whole=batch.exit_code != Interrupted.exit_code)
+    batch.accuracy = taken.end(is_whole=batch.exit_code != signals.exit_code())
     broken = list(scoring.broken(batch.accuracy, options))
     batch.problems += broken
     batch.notes += scoring.unheld(batch.accuracy, options)
@@ -415,7 +415,7 @@ class _Taker:
         """Say how far it came; what was written is right, and found to be so by the next run."""
         far = f"stopped after {self._done:,} of {self._total:,} files"
         self._batch.problems.append(f"{far}; the same command again goes on from there")
-        self._batch.exit_code = Interrupted.exit_code
+        self._batch.exit_code = signals.exit_code()
 
 
 def _nothing_found(batch: Batch, left_out: int, options: Options) -> None:

@@ -1,6 +1,6 @@
 """A batch's files worked on by several processes, with their outcomes in order and no more of them than are waited for.
 
-The promise: an interrupt loses nothing that was finished, and leaves no process behind.
+The promise: an interrupt loses nothing that was finished, and no process outlives the main one.
 
 Pools are imported where one is made: they cost every start 10 ms, and one file or one job needs none.
 """
@@ -9,12 +9,14 @@ import contextlib
 import itertools
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from compactctl import signals
 from compactctl.errors import Bug
 from compactctl.inputs import STANDARD_INPUT, Input
 from compactctl.outcome import Outcome, failed
@@ -55,9 +57,9 @@ def worked(files: Sequence[Input], one: One, jobs: int, threads: bool) -> Genera
         return
     from concurrent.futures import ProcessPoolExecutor
 
-    heeded = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    heeded = signals.heeded()
     bundles = _bundles(files, jobs)
-    with ProcessPoolExecutor(min(jobs, len(files)), initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(min(jobs, len(files)), initializer=_begin) as pool:
         waiting: deque[tuple[list[Input], Future[Packed]]] = deque()
         ready: deque[Done] = deque()
         try:
@@ -122,20 +124,20 @@ def _bundles(files: Sequence[Input], jobs: int) -> Iterator[list[Input]]:
     yield bundle
 
 
-def _worked_off(one: One, bundle: list[Input], heeded: bool) -> Packed:
+def _worked_off(one: One, bundle: list[Input], heeded: tuple[int, ...]) -> Packed:
     """Work on some files in a worker. An interrupt ends it at once; what was done by then is handed over.
 
-    `heeded` is False where the main process ignores interrupts, as one in a script's background does.
+    `heeded` are the signals that interrupt: not those that the main process ignores, as one in a script's background.
     """
     outcomes: list[list[Outcome] | None] = []
     with contextlib.suppress(KeyboardInterrupt):
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler if heeded else signal.SIG_IGN)
+            signals.heed(heeded)
             for item in bundle:
                 outcomes.append(one(item))  # noqa: PERF401 (an interrupt leaves those before it)
         finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt may have come right before the line above
+            signals.ignore()
+    signals.ignore()  # the interrupt may have come right before the line above
     try:
         return msgspec.msgpack.encode(outcomes)
     except (UnicodeEncodeError, OverflowError):  # the name of a file may be no Unicode, a number beyond 64 bits
@@ -182,6 +184,21 @@ def finished(worked: Generator[Done]) -> Generator[Done]:
         return
 
 
-def _ignore_interrupts() -> None:
-    """Leave it to the main process to say that it was interrupted: a worker that waits has nothing to say."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin() -> None:
+    """Make a worker ready: it says nothing of an interrupt, which is the main process's to tell, and does not outlive
+    that process. It may end in the middle of a write: a file is whole or not there."""
+    signals.ignore()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker at once when the main process is gone, killed with no chance to tell.
+
+    A forked worker's sentinel stays open while a later sibling lives, and the last one has none, so all of them end.
+    """
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

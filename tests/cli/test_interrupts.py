@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -41,7 +42,7 @@ def interrupted(tmp_path):
     if hasattr(os, "mkfifo"):
         os.mkfifo(meeting)
 
-    def run_it(*arguments, jobs, place="06", to_all=True):
+    def run_it(*arguments, jobs, place="06", to_all=True, sent="SIGINT"):
         script = tmp_path / "interrupted.py"
         script.write_text(
             "import os, signal, sys, time\n"
@@ -53,7 +54,7 @@ def interrupted(tmp_path):
             f"        open({str(meeting)!r}, 'wb').close()\n"
             f"    if item.path.endswith('{place}.jsonl'):\n"
             f"        {jobs > 1} and open({str(meeting)!r}, 'rb').close()\n"
-            f"        {'os.killpg(0, signal.SIGINT)' if to_all else 'os.kill(START, signal.SIGINT)'}\n"
+            f"        {'os.killpg(0' if to_all else 'os.kill(START'}, signal.{sent})\n"
             "        time.sleep(30)\n"
             "    return real(item, options)\n"
             "if os.environ.get('START'):\n"
@@ -106,6 +107,48 @@ def test_a_run_after_an_interrupt_goes_on_and_leaves_what_is_right(jobs, interru
     assert applied <= unchanged
     assert {session["status"] for session in again["sessions"]} == {"applied", "unchanged"}
     assert {path: path.read_bytes() for path in written} == written
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("to_all", [True, False], ids=["the group", "the main process alone"])
+@pytest.mark.parametrize("sent", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_end_stops_as_ctrl_c_does_and_is_told_by_the_exit_code(sent, to_all, jobs, interrupted):
+    done = interrupted("-o", "json", jobs=jobs, to_all=to_all, sent=sent)
+    code = 128 + getattr(signal, sent)
+    assert done.returncode == code
+    assert re.fullmatch(r"error: stopped after (\d+) of 12 files; .*\ninterrupted\n", done.stderr), done.stderr
+    totals = json.loads(done.stdout)["totals"]
+    assert totals["exit_code"] == code
+    assert 6 <= totals["sessions"] < 12
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_a_worker_ends_when_the_main_process_was_killed(tmp_path):
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for number in range(4):
+        shutil.copy(SAMPLES / "chat.jsonl", folder / f"{number}.jsonl")
+    script = tmp_path / "orphaned.py"
+    script.write_text(
+        "import os, signal, sys, threading\n"
+        "from compactctl import __main__, run\n"
+        "def work(item, options):\n"
+        "    os.kill(int(os.environ['START']), signal.SIGKILL)\n"
+        "    threading.Event().wait()\n"
+        "os.environ.setdefault('START', str(os.getpid()))\n"
+        "run._inspect_one = work\n"
+        f"sys.argv = ['compactctl', 'inspect', '-j', '2', {str(folder)!r}]\n"
+        "if __name__ == '__main__':\n"
+        "    __main__.main()\n"
+    )
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, start_new_session=True) as started:
+        try:
+            out, _ = started.communicate(timeout=20)  # ends when no process has the pipe open any more
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            raise
+    assert (started.returncode, out) == (-signal.SIGKILL, b"")
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
