@@ -83,7 +83,9 @@ def execute(
     view = _view(command, listing, shown, gating)
     sinks = [*saved, *(ci.sinks(gating.ci, os.environ, shown.output) if gating else ())]
     output = outputs.load(shown.output)
-    printed = _Printed(output.printer(command, view), output.ENCODING, _shelf(view, listing, shown), shown, sinks)
+    printer = output.printer(command, view)
+    goes_on = bool(sinks) or _writes(options)
+    printed = _Printed(printer, output.ENCODING, _shelf(view, listing, shown), shown, sinks, goes_on=goes_on)
     for each in sinks:
         each.start(command, view)
     work: Callable[..., Batch] = getattr(run, command)
@@ -99,6 +101,13 @@ def execute(
     except streams.ClosedPipe:
         streams.abandon()
     raise typer.Exit(batch.exit_code)
+
+
+def _writes(options: "Options") -> bool:
+    """Return whether a run is to leave files behind."""
+    scoring = options.scoring
+    named = (options.audit.write_baseline, scoring.rows, scoring.fit, scoring.plot)
+    return options.apply or any(path is not None for path in named)
 
 
 def _approver(asking: Asking | None) -> dict[str, Any]:
@@ -162,6 +171,8 @@ class _Printed:
         shelf: "Shelf | None",
         shown: Showing,
         sinks: "Sequence[ci.Sink]",
+        *,
+        goes_on: bool,
     ) -> None:
         self.progress = streams.Progress(streams.is_terminal(sys.stderr) and not shown.quiet)
         self._printer = printer
@@ -169,6 +180,8 @@ class _Printed:
         self._shelf = shelf
         self._shown = shown
         self._sinks = sinks
+        self._goes_on = goes_on
+        """Whether the work goes on when nobody reads what is printed: it is not done for that alone."""
         self._failed = 0
 
     def outcome(self, outcome: "Outcome") -> None:
@@ -193,7 +206,12 @@ class _Printed:
     def _print(self, text: str) -> None:
         if text:
             self.progress.clear()
-            print_result(text, self._encoding)
+            try:
+                print_result(text, self._encoding)
+            except streams.ClosedPipe:
+                if not self._goes_on:
+                    raise
+                streams.abandon()
 
     def _say_error(self, outcome: "Outcome") -> None:
         from compactctl.outputs.safe import visible

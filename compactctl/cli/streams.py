@@ -14,7 +14,7 @@ REDRAWN_AFTER_S = 0.1
 
 
 class ClosedPipe(BaseException):
-    """Nobody reads standard output any more: the program ends quietly. No `Exception`, so nothing catches it."""
+    """Nobody reads standard output any more: what only prints ends quietly. No `Exception`, so nothing catches it."""
 
 
 def prepare() -> None:

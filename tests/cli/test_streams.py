@@ -114,6 +114,40 @@ def test_a_closed_pipe_ends_the_program_quietly(output, unbuffered):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("output", ["table", "jsonl"])
+def test_what_is_to_be_written_is_written_though_nobody_reads(output, jobs, tmp_path):
+    for name in ("a", "b", "d"):
+        shutil.copy(SAMPLES / "long.jsonl", tmp_path / f"{name}.jsonl")
+    (tmp_path / "c.jsonl").write_text("no session")
+    named = sorted(str(path) for path in tmp_path.iterdir())
+    done = unread("spill", *named, "--apply", "-o", output, "-j", str(jobs))
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert done.stderr.startswith(f"error: {tmp_path / 'c.jsonl'}: no format recognises it")
+    assert sorted(path.name for path in tmp_path.glob("*.compacted.jsonl")) == [
+        f"{name}.compacted.jsonl" for name in "abd"
+    ]
+
+
+def test_reports_are_written_though_nobody_reads_the_printed_one(tmp_path):
+    files = [str(SAMPLES / "chat.jsonl"), str(SAMPLES / "long.jsonl")]
+    report, baseline = tmp_path / "report.json", tmp_path / "baseline.json"
+    unread("audit", *files, "-o", "jsonl", "--save", f"json={report}", "--write-baseline", str(baseline))
+    assert len(json.loads(report.read_bytes())["sessions"]) == 2
+    assert baseline.exists()
+
+
+def unread(*arguments):
+    """Run compactctl with a standard output that nobody reads any more, and return what came of it."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "compactctl", *arguments]
+    try:
+        return subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(write_end)
+
+
 @pytest.mark.skipif(shutil.which("head") is None, reason="needs head")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_head_gets_its_line_and_no_traceback(unbuffered):
