@@ -55,7 +55,8 @@ def find(
     """Return the files that `paths` stand for, without those that the selection leaves out.
 
     Folders are walked in order of names: for most commands all session files but our own outputs, for `verify`
-    and `restore` (`own_outputs`) our outputs alone. What is no path may be the id of a session in the agents' folders.
+    and `restore` (`own_outputs`) our outputs alone. What is no path may be the id of a session in the agents' folders;
+    one that was never compacted is then given as it is, for them to say so.
     Raises UsageError where an id stands for several.
     """
     finder = _Finder(selection, own_outputs, agent_folders)
@@ -91,7 +92,9 @@ class _Finder:
         return [given]
 
     def _by_id(self, given: str) -> list[str]:
-        found = [path for path in agents.sessions(given, self._agent_folders) if self._is_of_kind(path)]
+        every = agents.sessions(given, self._agent_folders)
+        sessions = [path for path in every if _is_session(os.path.basename(path))]
+        found = (self._own_outputs and [path for path in every if _is_own(path)]) or sessions
         if len(found) > 1:
             named = ", ".join(found[:MOST_NAMED])
             more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
@@ -102,9 +105,6 @@ class _Finder:
         looked = ", ".join(str(folder) for folder in self._agent_folders if folder.is_dir()) or "any agent's folder"
         self.errors.append((given, NotFound(f"{given}: no such file or folder, and no session of this id in {looked}")))
         return []
-
-    def _is_of_kind(self, path: str) -> bool:
-        return _is_own(path) if self._own_outputs else _is_session(os.path.basename(path))
 
     def add(self, path: str) -> None:
         """Add a file, or all that is wanted in a folder."""

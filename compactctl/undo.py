@@ -20,7 +20,7 @@ from compactctl.options import IN_PLACE, Options
 from compactctl.outcome import Bytes, Outcome, Output, Problem, Status, notes
 from compactctl.plan import Plan
 from compactctl.receipt import FileNote, Receipt
-from compactctl.session import Read, Session, opened, read_document
+from compactctl.session import STANDARD_INPUT, Read, Session, opened, read_document
 
 FOUND_SOMETHING = 1
 """The exit code of `verify` when a check does not hold."""
@@ -125,11 +125,22 @@ def restore(path: str, options: Options, folder: Path) -> list[Outcome]:
 def _restored(path: str, kept: Kept, options: Options, folder: Path) -> Outcome:
     target, beside = folder / kept.paths.restored.name, folder / kept.paths.appended.name
     status = _put(target, kept.source.sha256, kept.original(), options.apply)
-    said = [f"{target} is {kept.source.name} byte for byte (sha256 {kept.source.sha256})"]
+    said = [f"{target} is {_what_it_equals(kept)} byte for byte (sha256 {kept.source.sha256})"]
     if kept.appended_bytes:
         _put(beside, verify.digest(kept.appended()), kept.appended(), options.apply)
         said.append(f"{kept.appended_bytes:,} bytes that were appended since are in {beside}")
     return _undone(path, kept, status, target, said)
+
+
+def _what_it_equals(kept: Kept) -> str:
+    """Return what an original is the same as: its source, or what was there where that is now the compacted session."""
+    name = kept.source.name
+    if name == STANDARD_INPUT:
+        return "what came from standard input,"
+    if name != kept.output.name:
+        return name
+    generation = kept.receipt.generation if kept.receipt else None
+    return f"what {name} was before {'it was compacted' if generation is None else f'compaction {generation}'},"
 
 
 def _restored_in_place(path: str, kept: Kept, options: Options) -> Outcome:

@@ -72,3 +72,19 @@ def test_an_id_of_several_is_wrong_usage_and_one_of_none_is_not_found(command, a
     assert "5c3a83f2 is how 2 session ids start" in capsys.readouterr().err
     assert exit_code([command, "99999999"]) == 3
     assert "no session of this id in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["verify", "restore"])
+def test_an_id_of_a_session_that_was_never_compacted_says_so(command, agent_home, capsys):
+    assert exit_code([command, "5c3a83f2-0001", "-o", "json"]) == 3
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["sessions"][0]["error"]["code"] == "no_receipt"
+    assert "not a compacted session" in printed.err
+
+
+def test_what_came_from_standard_input_is_said_so_when_it_is_restored(tmp_path):
+    source = (SAMPLES / "long.jsonl").read_text()
+    process("spill", "-", "--apply", "--out", tmp_path, stdin=source)
+    done = process("restore", tmp_path / "stdin.compacted.jsonl", "-q")
+    assert "stdin.restored.jsonl is what came from standard input, byte for byte (" in done.stdout
+    assert (tmp_path / "stdin.restored.jsonl").read_text() == source
