@@ -77,22 +77,43 @@ def _numbers(folder: Path, start: str = "") -> set[int]:
 
 
 def mend(paths: layout.Paths, receipt: Receipt | None) -> None:
-    """Write a compaction's receipt beside its session where the run that made it was killed before it could."""
-    if receipt is not None and receipt.generation is not None and receipt_at(paths.report) != receipt:
+    """Write a compaction's receipt beside its session where the run that made it was killed before it could.
+
+    The receipt of another output, made later, stays: it is kept nowhere else.
+    """
+    if receipt is None or receipt.generation is None:
+        return
+    there = receipt_at(paths.report)
+    if there != receipt and (not _is_of_another(paths, there) or there in _numbered(paths)):
         store.write_whole(paths.report, chunks(receipt))
 
 
 def set_aside(paths: layout.Paths, receipt: Receipt) -> None:
-    """Take an undone compaction's receipt out of the count, and put the one before it beside the session again."""
+    """Take an undone compaction's receipt out of the count, and put the one before it beside the session again.
+
+    Where the receipt of another output is there, made later, it stays.
+    """
     for number in _numbers(paths.folder, "report."):
         kept = paths.numbered("report", number, REPORT_ENDING)
         if receipt_at(kept) == receipt:
             store.rename(kept, paths.numbered("report", number, UNDONE_ENDING))
+    if _is_of_another(paths, receipt_at(paths.report)):
+        return
     left = _in_force(paths)
     if left:
         store.write_whole(paths.report, [paths.numbered("report", left[0], REPORT_ENDING).read_bytes()])
     else:
         store.remove(paths.report)
+
+
+def _is_of_another(paths: layout.Paths, receipt: Receipt | None) -> bool:
+    """Return whether a receipt beside a session is of an output of another name, which has its receipt there too."""
+    return receipt is not None and receipt.output.name != paths.session.name
+
+
+def _numbered(paths: layout.Paths) -> list[Receipt | None]:
+    """Return the receipts that are kept under numbers and still in force."""
+    return [receipt_at(paths.numbered("report", number, REPORT_ENDING)) for number in _in_force(paths)]
 
 
 def _in_force(paths: layout.Paths) -> list[int]:

@@ -173,6 +173,57 @@ def test_a_plain_output_and_a_compaction_in_place_do_not_lose_each_others_receip
     assert path.read_bytes() == source
 
 
+def spill_beside_for_less(path):
+    """Spill what a compaction in place left in the session, to a session beside it."""
+    outcome = spill(path, Options(apply=True, target="1%"))
+    assert outcome.tokens.after < outcome.tokens.before
+    return outcome
+
+
+def test_undoing_leaves_the_receipt_of_an_output_that_was_made_beside_later(tmp_path, write_session):
+    path = write_session(big_chat((60_000, 20_000, 20_000)))
+    source = path.read_bytes()
+    spill(path)
+    assert spill_beside_for_less(path).output.session == str(tmp_path / "s.compacted.jsonl")
+    beside = tmp_path / "s.compacted.jsonl"
+    assert only(run.verify([str(beside)], Options())).exit_code == 0
+    restore(path)
+    assert path.read_bytes() == source
+    assert only(run.verify([str(beside)], Options())).exit_code == 0
+    assert only(run.verify([str(path)], Options())).error.code == "no_receipt"
+
+
+def test_a_second_run_in_place_leaves_the_receipt_of_an_output_that_was_made_beside_later(tmp_path, write_session):
+    path = write_session(big_chat((60_000, *[15_000] * 8)))
+    spill(path)
+    assert only(run.summarize([str(path)], Options(apply=True))).status == "applied"
+    assert spill(path).status == "unchanged"
+    verified = run.verify([str(tmp_path)], Options()).outcomes
+    assert [outcome.exit_code for outcome in verified] == [0, 0]
+
+
+def test_undoing_one_of_two_leaves_the_receipt_of_an_output_that_was_made_beside_later(tmp_path, write_session):
+    path = write_session(big_chat((60_000, 20_000, 20_000)))
+    spill(path)
+    first = path.read_bytes()
+    grow(path, "late")
+    spill(path)
+    assert spill_beside_for_less(path).output.session == str(tmp_path / "s.compacted.jsonl")
+    restore(path, discard_new=True)
+    assert path.read_bytes().startswith(first)
+    assert {it.exit_code for it in run.verify([str(tmp_path)], Options()).outcomes} == {0}
+    assert len(run.verify([str(tmp_path)], Options()).outcomes) == 2
+
+
+def test_what_is_restored_beside_a_session_compacted_in_place_is_what_that_was(tmp_path, write_session):
+    path = write_session(big_chat())
+    spill(path)
+    made = only(run.restore([str(path)], Options(apply=True)))
+    assert made.notes[0].startswith(
+        f"{tmp_path / 's.restored.jsonl'} is what s.jsonl was before compaction 1, byte for byte ("
+    )
+
+
 def test_a_backup_folder_elsewhere_is_used_and_found_again(tmp_path, write_session):
     path = write_session(big_chat())
     source = path.read_bytes()
