@@ -137,7 +137,7 @@ def _with_status(made: Outcome, job: Job, item: Planned, status: Status) -> Outc
 
 
 def _output(job: Job) -> Output:
-    has_spills = any(plan.spills for plan in job.plans) or job.command == "spill"
+    has_spills = any(plan.spills for plan in job.plans)
     return Output(str(job.paths.session), str(job.paths.report), str(job.paths.spills) if has_spills else "")
 
 

@@ -41,6 +41,7 @@ def test_slimming_alone_is_something_to_do(tmp_path):
     assert (outcome.status, outcome.layer1.spills) == ("applied", ())
     assert outcome.tokens.before == outcome.tokens.after
     assert (tmp_path / "s.compacted" / "copies.jsonl.zst").exists()
+    assert outcome.output.spill_dir == ""
 
 
 def test_slimming_says_what_it_takes_out(tmp_path):
