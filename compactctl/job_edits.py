@@ -1,7 +1,6 @@
 """All edits that a planned job comes to, fitted to each other: no value is given two texts. Nothing is written."""
 
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -56,7 +55,9 @@ def make_edits(job: Job) -> Edits:
     planned = [*planned, *(edit for made in cuts for edit in made.edits)]
     slimming = beside(_slimming_of(job), planned)
     renaming = _Renaming(job.new, [*planned, *slimming]) if job.new else ()
-    planned = [_with_new_ids(edit, job) for edit in planned] if job.new and job.is_cut else planned
+    if job.new and job.is_cut:
+        ids = _new_ids(job, job.new)
+        planned = [_with_new_ids(edit, ids) for edit in planned]
     moved = frozenset(record for made in cuts for record in made.moved) | _summarised_records(job)
     if job.options.redact:
         from compactctl.cleaning import without_secrets  # what few ask for, and slow to load
@@ -98,12 +99,14 @@ def _slimming_of(job: Job) -> list[Edit]:
     ]
 
 
-def _with_new_ids(edit: Edit, job: Job) -> Edit:
+def _new_ids(job: Job, new: NewSession) -> Callable[[str], str]:
+    """Return what gives the new id for an old one, of a session of the file or of a line, and other texts back."""
+    sessions = {t.session_id: new.session_id for t in job.session.read.transcripts if t.session_id}
+    return lambda text: sessions[text] if text in sessions else new.renamed.get(text, text)
+
+
+def _with_new_ids(edit: Edit, ids: Callable[[str], str]) -> Edit:
     """Return an edit of a compaction with the new session's ids in what it writes."""
-    if job.new is None:
-        return edit
-    sessions = {t.session_id: job.new.session_id for t in job.session.read.transcripts if t.session_id}
-    ids = ChainMap(sessions, dict(job.new.renamed))
     match edit:
         case Insert(after, new):
             return Insert(after, b"\n".join(write_json(_renamed_in(read_json(line), ids)) for line in new.split(b"\n")))
@@ -113,11 +116,11 @@ def _with_new_ids(edit: Edit, job: Job) -> Edit:
             return edit
 
 
-def _renamed_in(value: Any, ids: Mapping[str, str]) -> Any:
+def _renamed_in(value: Any, ids: Callable[[str], str]) -> Any:
     """Return a value with every text that is an old id replaced by the new one."""
     match value:
         case str():
-            return ids.get(value, value)
+            return ids(value)
         case list():
             return [_renamed_in(each, ids) for each in value]
         case dict():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from compactctl import metas, run
+from compactctl.formats.claude_code import fork
 from compactctl.options import Options
 from tests.builders import claude, codex
 from tests.builders.agents import SESSIONS
@@ -233,3 +234,17 @@ def test_what_is_still_too_large_is_written_and_said_with_its_figures(tmp_path, 
     assert f"{outcome.tokens.after:,} tokens are left" in outcome.error.message
     assert (tmp_path / "s.compacted.jsonl").exists()
     assert only(run.verify([str(tmp_path)], Options())).exit_code == 0
+
+
+def test_under_a_new_id_the_work_grows_as_the_lines_do(tmp_path, monkeypatch):
+    real, asked = fork.derived_id, []
+    monkeypatch.setattr(fork, "derived_id", lambda seed, old: asked.append(old) or real(seed, old))
+    session = claude.Session()
+    for number in range(60):
+        session.user("On.")
+        session.assistant(claude.call(f"c{number}"))
+        session.results(claude.result(f"c{number}", "a line of output\n" * 20))
+    path = tmp_path / f"{claude.SESSION_ID}.jsonl"
+    path.write_bytes(session.bytes())
+    assert compact(path, options(apply=False, place="new session")).layer2.due
+    assert len(asked) < 10 * len(session.raw_lines)

@@ -69,12 +69,13 @@ def compaction(document: Document, transcript: Transcript, recorded: RecordedCut
     out = set(tree.gone_records(only_boundaries=keeps))
     removed, emptied = _removed(document, parted, tree)
     out |= tree.earlier_copies({*emptied, *(place.record for place in removed)})
+    dropped = out | emptied
     summary_id = derived_id(derived_digits(recorded.metas.summary), f"summary {tree.seed}")
     edits: list[Edit] = [
-        *map(Drop, sorted(out | emptied)),
-        *(Remove(place) for place in removed if place.record not in out | emptied),
+        *map(Drop, sorted(dropped)),
+        *(Remove(place) for place in removed if place.record not in dropped),
         *tree.relinked(summary_id, out, emptied),
-        *tree.named_leaves(out | emptied),
+        *tree.named_leaves(dropped),
         tree.insertion(_lines(document, tree, recorded, summary_id)),
     ]
     moved = {*out, *tree.gone_records(only_boundaries=False), *emptied, *(place.record for place in removed)}
@@ -176,6 +177,7 @@ class _Tree:
         """Where no line does, each hangs on the one before it in the file, until the first that names one is added."""
         by_node = {node.record: node for node in path}
         self.kept_records = _records(parted.originals)
+        self._last_kept = max(self.kept_records, default=-1)
         self._kept_ids = {by_node[record].uuid for record in self.kept_records if record in by_node}
         self._gone_ids = {by_node[r].uuid for r in _records(parted.gone) - self.kept_records if r in by_node}
         self._path = [node for node in path if node.record in self.kept_records]
@@ -218,13 +220,13 @@ class _Tree:
 
     def _stays(self, row: _Row) -> bool:
         """Return whether a line stays: as what it hangs on does; where that is nothing, as where it stands tells."""
-        chain: list[str] = []
+        chain: dict[str, None] = {}
         fate: bool | None = None
         above: _Row | None = row
         while fate is None and above is not None:
             fate = self._own_fate(above)
             if fate is None:
-                chain.append(above.uuid)
+                chain[above.uuid] = None
                 parent = self._by_id.get(above.parent) if above.parent else None
                 if parent is not None and parent.uuid in self._pinned:
                     fate = False
@@ -251,7 +253,7 @@ class _Tree:
         """
         if self._first is None or row.record < self._first:
             return False
-        if row.record > max(self.kept_records):
+        if row.record > self._last_kept:
             return True
         above = self._by_id.get(row.parent) if row.parent else None
         return row.is_boundary or (above is not None and above.is_boundary)

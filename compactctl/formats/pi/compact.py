@@ -119,6 +119,7 @@ class _Tree:
         self.is_linear = self._is_numbered or not self._has_parents
         self._path = list(self.rows) if self.is_linear else self._walked()
         self._kept = {record for message in parted.originals for record in message.records}
+        self._first_kept = min(self._kept, default=None)
         self._gone = {record for message in parted.gone for record in message.records}
         pinned = {record for message in parted.originals[:1] for record in message.records}
         self._pinned = pinned if cut.pinned is not None else set[int]()
@@ -176,17 +177,17 @@ class _Tree:
 
     def stays(self, row: _Row) -> bool:
         """Return whether an entry stays: beside the path as what it hangs on does."""
-        chain: list[int] = []
+        chain: dict[int, None] = {}
         above: _Row | None = row
         fate: bool | None = None
         while fate is None and above is not None and above.record not in chain:
             fate = self._fates.get(above.record)
             if fate is None:
-                chain.append(above.record)
+                chain[above.record] = None
                 above = self._by_id.get(above.parent)
                 fate = False if above is not None and above.record in self._pinned else None
         if fate is None:
-            fate = bool(self._kept) and row.record > min(self._kept)
+            fate = self._first_kept is not None and row.record > self._first_kept
         self._fates.update(dict.fromkeys(chain, fate))
         return fate
 
@@ -258,7 +259,7 @@ class _Tree:
 
     def insertion(self, entry: bytes) -> Insert:
         """Return what puts the entry at the end; before the first that is kept where no entry has an id."""
-        if self._is_numbered or any(row.id for row in self.rows) or not self._kept:
+        first = self._first_kept
+        if self._is_numbered or any(row.id for row in self.rows) or first is None:
             return Insert(self._records - 1, entry)
-        first = min(self._kept)
         return Insert(first - 1 if first else BEFORE_ALL, entry)
