@@ -3,6 +3,7 @@
 CompactctlError
 ├── UsageError            2   wrong options or settings
 │   ├── OutputCollision   2   two inputs would write the same output
+│   ├── NoNewId           2   a session without an id of its own, so none to give anew; in a folder it is skipped
 │   └── NoEstimator       2   an estimator that can't count here: what it needs is missing
 ├── ReadError             3   an input could not be read as a session
 │   ├── NotFound          3   no such file or folder
@@ -55,6 +56,10 @@ class UsageError(CompactctlError):
 
 
 class OutputCollision(UsageError):
+    pass
+
+
+class NoNewId(UsageError):
     pass
 
 

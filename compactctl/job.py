@@ -11,7 +11,7 @@ from msgspec import Struct
 from compactctl import disk, generations, layout, receipt, spill_files, views
 from compactctl.cut import summarised
 from compactctl.document import Document, Place
-from compactctl.errors import UsageError
+from compactctl.errors import NoNewId, UsageError
 from compactctl.formats.interface import Format, Metas, NewSession
 from compactctl.measure import overhead
 from compactctl.model import ToolResult
@@ -162,8 +162,8 @@ def start(
 ) -> Job:
     """Return a file's job, planned; without `spills` Layer 1 is left out.
 
-    For a new session `paths` change to what its agent would call it. Raises UsageError where its format knows no
-    ids, or the target is no number.
+    For a new session `paths` change to what its agent would call it. Raises NoNewId where its format knows no ids,
+    UsageError where the target is no number.
     """
     job = Job(session, options, paths, command, spills)
     if job.is_in_place and disk.is_packed(session.path):
@@ -189,7 +189,7 @@ def _new_session(session: Session, seed: str) -> NewSession:
     source = session.path if session.path == "-" else os.path.abspath(session.path)
     made = format_.new_session(session.document, session.read.transcripts[0], source, seed)
     if made is None:
-        raise UsageError(f"{session.path}: a {format_.name} file like this has no session id to give anew")
+        raise NoNewId(f"{session.path}: a {format_.name} file like this has no session id to give anew")
     return made
 
 

@@ -19,6 +19,7 @@ from compactctl.errors import (
     CompactctlError,
     EmptySession,
     Interrupted,
+    NoNewId,
     NoReceipt,
     NoSession,
     NotCompactable,
@@ -434,7 +435,7 @@ def _one(work: Work, options: Options, item: Input) -> list[Outcome] | None:
         return work(item, options)
     except UnknownFormat as error:
         return [failed(item.path, error)] if item.is_explicit else None
-    except (EmptySession, NotCompactable, Unreadable, NotFound) as error:
+    except (EmptySession, NoNewId, NotCompactable, Unreadable, NotFound) as error:
         return [failed(item.path, error) if item.is_explicit else _skipped(item.path, error)]
     except CompactctlError as error:
         return [failed(item.path, error)]

@@ -90,3 +90,22 @@ def test_a_new_pi_session_names_the_file_that_it_comes_from(tmp_path):
 def test_a_log_without_an_id_cannot_be_a_new_session(write_session):
     outcome = spill(write_session(big_chat()), Options(apply=True, place="new session"))
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
+
+
+@pytest.mark.parametrize("apply", [False, True])
+def test_in_a_folder_what_has_no_id_of_its_own_is_skipped_and_said_and_the_others_go_on(tmp_path, write_session, apply):
+    folder = tmp_path / "all"
+    folder.mkdir()
+    (folder / f"{claude.SESSION_ID}.jsonl").write_bytes(claude_session())
+    named = write_session(big_chat(), folder=folder)
+    asked = Options(apply=apply, place="new session", out=str(tmp_path / "out"))
+    for command in (run.spill, run.compact):
+        batch = command([str(folder)], asked)
+        told = {os.path.basename(made.path): made for made in batch.outcomes}
+        assert batch.exit_code == 0
+        assert told[f"{claude.SESSION_ID}.jsonl"].status != "skipped"
+        skipped = told["s.jsonl"]
+        assert (skipped.status, skipped.exit_code, skipped.error.code) == ("skipped", 0, "no_new_id")
+        assert skipped.error.message.endswith("a chat file like this has no session id to give anew")
+        alone = only(command([str(named)], asked))
+        assert (alone.status, alone.exit_code, alone.error.code) == ("failed", 2, "no_new_id")
