@@ -4,7 +4,8 @@ files, what two jobs gain, and start-up.
     python -m tests.bench [PROGRAM]
 
 PROGRAM is compactctl as it is installed for a user; loops run on the Python beside it. Each figure is the median of
-several runs of a process of its own; all are measured in the same session, so that the ratios hold on any machine.
+several runs of a process of its own. All are run in turn, and a ratio is the median of the ratios within each turn: a
+machine's own speed changes from one second to the next.
 """
 
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from tests.bench.generate import generate
 
-RUNS = 5
+RUNS = 7
 FOLDER = Path(__file__).parents[2] / ".cache" / "bench"
 OUT = str(FOLDER / "out")
 SMALL = str(Path(__file__).parents[2] / "sample_sessions" / "chat.jsonl")
@@ -80,28 +81,31 @@ def main() -> None:
     def on(command: str, files: Sequence[str], *options: str) -> list[str]:
         return [*compactctl, command, "-q", "-o", "json", *options, *files]
 
-    commands = {
-        "json.loads, every line": [python, "-c", _LOOP.format(module="json"), *paths],
-        "orjson.loads, every line": [python, "-c", _LOOP.format(module="orjson"), *paths],
+    measured = runs({
+        LOOP: [python, "-c", _LOOP.format(module="json"), *paths],
         START_UP: on("inspect", [SMALL]),
         "compactctl inspect -j 1": on("inspect", paths, "-j", "1"),
-        "compactctl audit -j 1, without secrets": on("audit", paths, "-j", "1", "--fail-on", "never", "--no-secrets"),
-        "compactctl audit -j 1": on("audit", paths, "-j", "1", "--fail-on", "never"),
         "compactctl spill -j 1": on("spill", paths, "-j", "1"),
         "  --apply, fresh folder": on("spill", paths, "-j", "1", "--apply", "--out", OUT),
-    }
-    measured = runs(commands)
-    base, start_up = measured["json.loads, every line"].cpu_s, measured[START_UP].cpu_s
+        "orjson.loads, every line": [python, "-c", _LOOP.format(module="orjson"), *paths],
+        "compactctl audit -j 1, without secrets": on("audit", paths, "-j", "1", "--fail-on", "never", "--no-secrets"),
+        "compactctl audit -j 1": on("audit", paths, "-j", "1", "--fail-on", "never"),
+    })  # fmt: skip
+    bases = [loop.cpu_s + start_up.cpu_s for loop, start_up in zip(measured[LOOP], measured[START_UP], strict=True)]
     print(f"\n{'':40}{'CPU':>9}{'of json.loads + start-up':>26}{'wall':>9}{'peak memory':>14}")
-    for name, middle in measured.items():
-        print(f"{name:40}{middle.cpu_s:>7.2f} s{middle.cpu_s / (base + start_up):>26.2f}{middle.wall_s:>7.2f} s"
+    for name, costs in measured.items():
+        middle = median(costs)
+        ratio = statistics.median(each.cpu_s / base for each, base in zip(costs, bases, strict=True))
+        print(f"{name:40}{middle.cpu_s:>7.2f} s{ratio:>26.2f}{middle.wall_s:>7.2f} s"
               f"{middle.peak_bytes / 1e6:>11.0f} MB")  # fmt: skip
 
     many = copies(paths)
     jobs = runs({f"inspect -j {count}": on("inspect", many, "-j", str(count)) for count in (1, 2)})
-    one, two = (middle.wall_s for middle in jobs.values())
+    one, two = (median(costs).wall_s for costs in jobs.values())
+    gains = sorted(alone.wall_s / both.wall_s for alone, both in zip(*jobs.values(), strict=True))
     print(f"\n{len(many)} files, {COPIES * size / 1e6:.0f} MB: inspect -j 1 {one:.2f} s, -j 2 {two:.2f} s, "
-          f"{one / two:.2f} times the throughput ({os.cpu_count()} cores)")  # fmt: skip
+          f"{statistics.median(gains):.2f} times the throughput "
+          f"({gains[0]:.2f} to {gains[-1]:.2f}; {os.cpu_count()} cores)")  # fmt: skip
     for words in (["--help"], ["inspect", "--help"]):
         started = median([cost([*compactctl, *words]) for _ in range(RUNS * 2)])
         name = "compactctl " + " ".join(words)
@@ -122,18 +126,19 @@ def line_count(path: str) -> int:
         return sum(1 for _ in file)
 
 
+LOOP = "json.loads, every line"
 START_UP = "start-up: compactctl inspect, 5 lines"
 
 
-def runs(commands: Mapping[str, Sequence[str]]) -> dict[str, Cost]:
-    """Return the medians of each command, all run in turn."""
+def runs(commands: Mapping[str, Sequence[str]]) -> dict[str, list[Cost]]:
+    """Return what each command took each time, all run in turn."""
     measured: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(RUNS):
         for name, command in commands.items():
             shutil.rmtree(OUT, ignore_errors=True)
             measured[name].append(cost(command))
     shutil.rmtree(OUT, ignore_errors=True)
-    return {name: median(costs) for name, costs in measured.items()}
+    return measured
 
 
 def copies(paths: Sequence[str]) -> list[str]:
