@@ -41,7 +41,7 @@ def carry_out(job: Job) -> list[Outcome]:
         if job.options.apply:
             generations.mend(layout.own_paths(Path(job.session.path)), job.session.own_receipt)
         outcomes = [_described(job, item, "unchanged") for item in job.planned]
-        _say_slimmed(outcomes[0], job, 0, "takes")
+        _say_slimmed(outcomes[0], job)
         return outcomes
     if not job.options.apply:
         return _dry_run(job)
@@ -80,17 +80,17 @@ def _applied(job: Job) -> list[Outcome]:
     beside = disk.size_bytes(job.paths.folder) + job.paths.report.stat().st_size
     outcomes[0].bytes = Bytes(job.session.document.size_bytes, written.size_bytes, beside)
     outcomes[0].disk = used = Disk(disk_before, _disk(job))
-    _say_slimmed(outcomes[0], job, written.slimmed_bytes, "took")
+    _say_slimmed(outcomes[0], job, written.slimmed_bytes)
     if job.is_in_place and used.after > used.before:
         outcomes[0].notes = (*outcomes[0].notes, LARGER)
     return outcomes
 
 
-def _say_slimmed(made: Outcome, job: Job, size_bytes: int, took: str) -> None:
+def _say_slimmed(made: Outcome, job: Job, size_bytes: int = 0, took: str = "took") -> None:
     if not job.options.slim or job.options.redact:
         return
     limit = job.options.settings.layer1.twin_limit_bytes
-    nothing = f"--slim found nothing: no copy that the model never sees is over {limit:,} bytes"
+    nothing = f"--slim found nothing to take out: no copy over {limit:,} bytes, no progress line that may go"
     text = f"--slim {took} out {size_bytes:,} bytes that the model never sees" if size_bytes > 0 else nothing
     made.notes = (*made.notes, text)
 

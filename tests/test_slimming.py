@@ -54,7 +54,7 @@ def test_slimming_says_what_it_takes_out(tmp_path):
     assert planned.notes == (f"--slim would take out {saved:,} bytes that the model never sees",)
     assert applied.notes == (f"--slim took out {saved:,} bytes that the model never sees",)
     again = spill(applied.output.session, slim)
-    assert again.notes == ("--slim found nothing: no copy that the model never sees is over 2,048 bytes",)
+    assert again.notes == ("--slim found nothing to take out: no copy over 2,048 bytes, no progress line that may go",)
 
 
 def test_a_session_that_takes_more_of_the_disk_afterwards_says_so(tmp_path):
