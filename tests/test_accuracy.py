@@ -36,14 +36,20 @@ def _error(each):
     return (float(each["predicted"]) - float(each["actual"])) / float(each["actual"])
 
 
-def test_the_requests_of_contexts_before_a_compaction_are_judged_as_well(tmp_path):
+def compacted(folder):
+    """Write a session with three requests before a compaction and one after it, and return its path."""
     s = grown(*[5_000] * 3)
     s.boundary()
     s.summary()
     s.user("Go on.")
     s.assistant("Done.", usage=usage(9_000, out=4), id="new")
-    path = tmp_path / "s.jsonl"
+    path = folder / "s.jsonl"
     path.write_bytes(s.bytes())
+    return path
+
+
+def test_the_requests_of_contexts_before_a_compaction_are_judged_as_well(tmp_path):
+    path = compacted(tmp_path)
     note = run.accuracy([str(path)], Options()).accuracy
     assert (note.judged, note.excluded) == (2, {"first request": 2})
 
@@ -61,13 +67,7 @@ def test_a_request_that_is_in_context_again_counts_once(tmp_path):
 
 
 def test_contexts_that_are_too_much_to_read_again_are_left_out_and_said(tmp_path, monkeypatch):
-    s = grown(*[5_000] * 3)
-    s.boundary()
-    s.summary()
-    s.user("Go on.")
-    s.assistant("Done.", usage=usage(9_000, out=4), id="new")
-    path = tmp_path / "s.jsonl"
-    path.write_bytes(s.bytes())
+    path = compacted(tmp_path)
     monkeypatch.setattr(accuracy, "MOST_READ_BYTES", 100)
     note = run.accuracy([str(path)], Options()).accuracy
     assert (note.judged, note.excluded) == (0, {"first request": 1, "not read again": 3})

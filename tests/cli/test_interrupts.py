@@ -123,12 +123,18 @@ def test_a_signal_to_end_stops_as_ctrl_c_does_and_is_told_by_the_exit_code(sent,
     assert 6 <= totals["sessions"] < 12
 
 
+def four_sessions(folder):
+    """Write four sessions into a folder of their own, and return that."""
+    sessions = folder / "sessions"
+    sessions.mkdir()
+    for number in range(4):
+        shutil.copy(SAMPLES / "chat.jsonl", sessions / f"{number}.jsonl")
+    return sessions
+
+
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_a_worker_ends_when_the_main_process_was_killed(tmp_path):
-    folder = tmp_path / "sessions"
-    folder.mkdir()
-    for number in range(4):
-        shutil.copy(SAMPLES / "chat.jsonl", folder / f"{number}.jsonl")
+    folder = four_sessions(tmp_path)
     script = tmp_path / "orphaned.py"
     script.write_text(
         "import os, signal, sys, threading\n"
@@ -154,10 +160,7 @@ def test_a_worker_ends_when_the_main_process_was_killed(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_was_started_to_ignore_interrupts_goes_on(jobs, tmp_path):
-    folder = tmp_path / "sessions"
-    folder.mkdir()
-    for number in range(4):
-        shutil.copy(SAMPLES / "chat.jsonl", folder / f"{number}.jsonl")
+    folder = four_sessions(tmp_path)
     script = tmp_path / "ignoring.py"
     script.write_text(
         "import os, signal, sys\n"
