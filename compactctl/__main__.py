@@ -16,7 +16,9 @@ def main() -> None:
 
     gc.set_threshold(CONTAINERS_BETWEEN_COLLECTIONS)
     signals.prepare()
-    sys.exit(exit_code(sys.argv[1:]))
+    code = exit_code(sys.argv[1:])
+    gc.freeze()  # all that is left goes with the process: to look for circles in it takes as long as a small session
+    sys.exit(code)
 
 
 def exit_code(arguments: list[str]) -> int:

@@ -6,6 +6,7 @@ Pools are imported where one is made: they cost every start 10 ms, and one file 
 """
 
 import contextlib
+import gc
 import itertools
 import os
 import signal
@@ -57,6 +58,7 @@ def worked(files: Sequence[Input], one: One, jobs: int, threads: bool) -> Genera
         return
     from concurrent.futures import ProcessPoolExecutor
 
+    gc.freeze()  # a worker that looked for garbage among what it was forked with would copy all of it
     heeded = signals.heeded()
     bundles = _bundles(files, jobs)
     with ProcessPoolExecutor(min(jobs, len(files)), initializer=_begin) as pool:
