@@ -4,7 +4,7 @@ A text that a tokenizer fails over has the heuristic's tokens, and the estimator
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from compactctl.document import Document, Place
 from compactctl.media import Rule
@@ -45,7 +45,7 @@ class Bound(ABC):
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together."""
 
-    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
         """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
         after = (replaced.get(index, message) for index, message in enumerate(messages))
         return self.tokens(messages) - self.tokens(after)

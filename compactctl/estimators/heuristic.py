@@ -1,6 +1,6 @@
 """The described system's estimate: bytes of UTF-8 by a fixed ratio, rounded up once."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -13,20 +13,25 @@ from compactctl.model import Media, Message, Reasoning, Text, ToolCall, ToolResu
 from compactctl.settings import Settings
 
 
-class Heuristic(Struct, frozen=True):
+class Heuristic(Struct):
     """Bytes divided by `estimator.bytes_per_token`"""
 
     bytes_per_token: float
     rule: Rule
     name: str = "heuristic"
+    _context: tuple[Message, ...] = ()
+    """The messages of which something was last replaced: a whole context, of which the tokens are asked for, too."""
+    _context_weight: tuple[int, int] = (0, 0)
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages: their bytes by the ratio, and what is not text by rules of its own."""
-        return self._rounded(*weight(messages, self.rule))
+        return self._rounded(*(self._context_weight if messages is self._context else weight(messages, self.rule)))
 
-    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
         """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
-        size, beside = weight(messages, self.rule)
+        if messages is not self._context:
+            self._context, self._context_weight = messages, weight(messages, self.rule)
+        size, beside = self._context_weight
         size_gone, beside_gone = weight(map(messages.__getitem__, replaced), self.rule)
         size_new, beside_new = weight(replaced.values(), self.rule)
         after = self._rounded(size - size_gone + size_new, beside - beside_gone + beside_new)

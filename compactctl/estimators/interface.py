@@ -1,6 +1,6 @@
 """What an estimator is, and what it is bound to."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -44,7 +44,7 @@ class Estimator(Protocol):
         """
         ...
 
-    def saved(self, messages: Sequence[Message], replaced: Mapping[int, Message]) -> int:
+    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
         """Return how many tokens fewer these messages take up with some of them, by index, `replaced`."""
         ...
 
