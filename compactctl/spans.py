@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from operator import add, sub
 from typing import Any, cast
 
 import msgspec
@@ -192,16 +191,21 @@ def _end_to_end(raw: bytes, start: int, known: Mapping[Key, Raw]) -> dict[Key, S
     if not known:
         return None
     is_object = raw[start : start + 1] == b"{"
-    closer = b"}" if is_object else b"]"
-    keys, values = tuple(known), list(map(bytes, known.values()))
     for blank in _WAYS_TO_WRITE:
-        leads = _names(keys, blank) if is_object else [b"", *[b"," + blank] * (len(keys) - 1)]
-        inside = b"".join(itertools.chain.from_iterable(zip(leads, values, strict=True)))
-        end = start + 1 + len(inside)
-        if raw.startswith(inside, start + 1) and raw[end : end + 1] == closer:
-            steps = map(add, map(len, leads), map(len, values))
-            _, *ends = itertools.accumulate(steps, initial=start + 1)
-            return dict(zip(keys, zip(map(sub, ends, map(len, values)), ends, strict=True), strict=True))
+        leads = _names(tuple(known), blank) if is_object else [b"", *[b"," + blank] * (len(known) - 1)]
+        found: dict[Key, Stretch] = {}
+        end = start + 1
+        for (key, value), lead in zip(known.items(), leads, strict=True):
+            if not raw.startswith(lead, end):
+                break
+            begin = end + len(lead)
+            if not raw.startswith(cast(bytes, value), begin):  # any buffer will do
+                break
+            end = begin + len(value)
+            found[key] = begin, end
+        else:
+            if raw[end : end + 1] == (b"}" if is_object else b"]"):
+                return found
     return None
 
 
@@ -233,7 +237,7 @@ def _end_of_known(raw: bytes, start: int, value: Raw | None) -> int | None:
 
     No JSON value is the beginning of another one, save of a longer number.
     """
-    if value is None or not raw.startswith(cast(bytes, value), start):  # any buffer will do
+    if value is None or not raw.startswith(cast(bytes, value), start):
         return None
     end = start + len(value)
     return end if raw[end : end + 1] in _AFTER_VALUE else None
