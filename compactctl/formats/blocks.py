@@ -12,6 +12,7 @@ counts as that text; its signature counts only where the text is empty (formats:
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from sys import intern
 
 import msgspec
@@ -21,7 +22,7 @@ from compactctl.document import Place
 from compactctl.media import HEADER_CHARACTERS, image_pixels, pdf_pages
 from compactctl.model import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, utf8_size
 from compactctl.preview import PREVIEW_MAX_BYTES, is_preview
-from compactctl.spans import Route
+from compactctl.spans import Key, Route
 
 Content = str | list[Raw] | dict[str, Raw] | int | float | bool | None
 """For a field that holds a content: whatever JSON stands there is accepted, so that no record is lost to it."""
@@ -149,7 +150,7 @@ def read_content(content: Content | UsualContent, place: Place, names: Mapping[s
             if isinstance(block, Raw):
                 _read_raw(block, place.at(index), parts, names)
             else:
-                _read_block(block, place, (index,), parts, names)
+                _read_block(block, place.record, _routes(place.route, index), parts, names)
         return parts
     if isinstance(content, str):
         return [Text(place, utf8_size(content))] if content else []
@@ -209,37 +210,59 @@ def _read_raw(raw: Raw, place: Place, parts: list[Part], names: Mapping[str, str
         case None:
             parts.append(_unknown(raw, place))
         case block:
-            _read_block(block, place, (), parts, names)
+            _read_block(block, place.record, _routes(place.route), parts, names)
 
 
-def _read_block(block: _Said, place: Place, keys: Route, parts: list[Part], names: Mapping[str, str]) -> None:
-    """Add what a block says; it stands where `keys` lead to from `place`. The commonest kinds are looked for first."""
+class _Routes(Struct, frozen=True):
+    """Where a block stands, and where it has each of the fields that count."""
+
+    block: Route
+    arguments: Route
+    content: Route
+    data: Route
+    input: Route
+    refusal: Route
+    signature: Route
+    text: Route
+    thinking: Route
+    thinkingSignature: Route
+
+
+@lru_cache(maxsize=4096)
+def _routes(around: Route, *keys: Key) -> _Routes:
+    """Return the routes of the block that `keys` lead to. A session has many blocks that stand in few places."""
+    block = (*around, *keys)
+    return _Routes(block, *((*block, field) for field in _Routes.__struct_fields__[1:]))
+
+
+def _read_block(block: _Said, record: int, at: _Routes, parts: list[Part], names: Mapping[str, str]) -> None:
+    """Add what a block says. The commonest kinds are looked for first."""
     if isinstance(block, _ToolResult):
-        where = place.at(*keys) if block.content is None else place.at(*keys, "content")
+        where = Place(record, at.block if block.content is None else at.content)
         call_id = intern(block.tool_use_id or "")
         parts.append(read_result(block.content, where, call_id, names.get(call_id, ""), block.is_error is True))
     elif isinstance(block, _ToolUse):
-        where = place.at(*keys, "input") if len(block.input) else place.at(*keys)
+        where = Place(record, at.input if len(block.input) else at.block)
         parts.append(ToolCall(where, intern(block.id or ""), intern(block.name or ""), argument_bytes(block.input)))
     elif isinstance(block, _Text):
         if block.text:
-            parts.append(Text(place.at(*keys, "text"), utf8_size(block.text)))
+            parts.append(Text(Place(record, at.text), utf8_size(block.text)))
     elif isinstance(block, _Thinking):
         if block.thinking and not block.redacted:
-            parts.append(Reasoning(place.at(*keys, "thinking"), utf8_size(block.thinking)))
+            parts.append(Reasoning(Place(record, at.thinking), utf8_size(block.thinking)))
         elif block.signature:
-            parts.append(Reasoning(place.at(*keys, "signature"), 0, len(block.signature)))
+            parts.append(Reasoning(Place(record, at.signature), 0, len(block.signature)))
         elif block.thinkingSignature:
-            parts.append(Reasoning(place.at(*keys, "thinkingSignature"), 0, len(block.thinkingSignature)))
+            parts.append(Reasoning(Place(record, at.thinkingSignature), 0, len(block.thinkingSignature)))
     elif isinstance(block, _RedactedThinking):
         if block.data:
-            parts.append(Reasoning(place.at(*keys, "data"), 0, len(block.data)))
+            parts.append(Reasoning(Place(record, at.data), 0, len(block.data)))
     elif isinstance(block, _ToolCall):
-        where = place.at(*keys, "arguments") if len(block.arguments) else place.at(*keys)
+        where = Place(record, at.arguments if len(block.arguments) else at.block)
         call_id, name = intern(block.id or ""), intern(block.name or "")
         parts.append(ToolCall(where, call_id, name, argument_bytes(block.arguments)))
     elif block.refusal:
-        parts.append(Text(place.at(*keys, "refusal"), utf8_size(block.refusal)))
+        parts.append(Text(Place(record, at.refusal), utf8_size(block.refusal)))
 
 
 def argument_bytes(arguments: Raw) -> int:
