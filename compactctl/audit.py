@@ -108,11 +108,13 @@ def figures(subject: Subject) -> Figures:
     transcript, measured = subject.sized.transcript, subject.sized.measured
     peak = max(transcript.peak_tokens, measured.tokens)
     window = measured.window.tokens
+    sizes = [item.result.size_bytes for item in subject.sized.paired.results]
+    sizes += [result.size_bytes for result in transcript.outside]
     return Figures(
         peak_tokens=peak,
         context_percent=round(100 * peak / window, 1) if window else 0.0,
         compactions=len(transcript.compactions),
-        largest_result_bytes=max((result.size_bytes for result in transcript.results), default=0),
+        largest_result_bytes=max(sizes, default=0),
         estimator_error_percent=median_error_percent(estimator_errors(subject)),
     )
 

@@ -167,13 +167,13 @@ class Compaction(Struct, frozen=True):
     trigger: str | None = None
 
 
-class SeenResult(Struct, frozen=True, gc=False):
-    """A tool result anywhere in the file, in context or not. `outside` says in words why it is not in context."""
+class OutsideResult(Struct, frozen=True, gc=False):
+    """A tool result of the file that is not in context, or not as the file has it; `why` says so in words."""
 
     line: int
     name: str
     size_bytes: int
-    outside: str = ""
+    why: str
 
 
 class SideRun(Struct, frozen=True):
@@ -218,8 +218,8 @@ class Transcript(Struct, frozen=True):
     requests: tuple[Usage, ...] = ()
     """One usage per provider request, over the whole file, in file order."""
     compactions: tuple[Compaction, ...] = ()
-    results: tuple[SeenResult, ...] = ()
-    """Every tool result in the file, in file order."""
+    outside: tuple[OutsideResult, ...] = ()
+    """The tool results that are in the file and not in its context, in file order."""
     side_runs: tuple[SideRun, ...] = ()
     bytes_by_kind: Mapping[str, int] = {}
     """Bytes of the whole file by `Kind`; what is not one of them is `other`."""

@@ -39,13 +39,13 @@ class Read(Struct, frozen=True):
         return findings.sort((*self.file_findings, *own))
 
     def with_contexts_alone(self) -> "Read":
-        """Return it without what else was seen in the file: results and requests, in context or not."""
-        alone = tuple(replace(each, results=(), requests=(), side_runs=()) for each in self.transcripts)
+        """Return it without what else was seen in the file: requests, and what is outside of the context."""
+        alone = tuple(replace(each, outside=(), requests=(), side_runs=()) for each in self.transcripts)
         return Read(self.format, alone, self.file_findings)
 
     def without_contexts(self) -> "Read":
-        """Return it without all that grows with the sessions: their messages, results and requests."""
-        nothing = tuple(replace(each, messages=(), results=(), requests=()) for each in self.transcripts)
+        """Return it without all that grows with the sessions: their messages, requests and what is outside of both."""
+        nothing = tuple(replace(each, messages=(), outside=(), requests=()) for each in self.transcripts)
         return Read(self.format, nothing, self.file_findings)
 
 

@@ -1,5 +1,6 @@
 """What is said about one session: transcripts and plans made into the values that outputs print."""
 
+import heapq
 import os
 import shlex
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from compactctl.estimators import Estimator, Subject
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure, overhead
-from compactctl.model import Transcript, Window, context_bytes
+from compactctl.model import OutsideResult, ToolResult, Transcript, Window, context_bytes
 from compactctl.options import Options
 from compactctl.outcome import (
     BigResult,
@@ -40,7 +41,7 @@ from compactctl.profiles import Interval, Spread
 from compactctl.rewrite import previews
 from compactctl.session import Session, project
 from compactctl.settings import Layer1, Settings
-from compactctl.turns import Pairs, pairs
+from compactctl.turns import Paired, Pairs, pairs
 
 FORECAST_LIMITS_BYTES = (20_000, 10_000)
 """The lower limits that `inspect` tells the effect of, besides the one that is set."""
@@ -241,13 +242,19 @@ def with_reason_for_no_usage(
 def details(session: Session, sized: Sized, options: Options) -> Details:
     """Return what `inspect` adds: where the bytes are, what is biggest, what a lower limit would give."""
     transcript, measured = sized.transcript, sized.measured
+    limit = options.settings.layer1.single_limit_bytes
+    in_file = [item for item in sized.paired.results if item.result.made is None]
     return Details(
         lines=session.document.line_count,
         window_used_percent=round(100 * measured.tokens / measured.window.tokens) if measured.window.tokens else 0,
         bytes_by_kind=dict(transcript.bytes_by_kind),
         context_bytes_by_kind=context_bytes(transcript.messages),
-        results_in_file=len(transcript.results),
-        biggest_results=_biggest(transcript, options.settings.layer1),
+        results_in_file=len(in_file) + len(transcript.outside),
+        biggest_results=_biggest(
+            in_file,
+            transcript.outside,
+            lambda result: f"{'over' if result.size_bytes > limit else 'under the limit of'} {limit:,}",
+        ),
         would_spill=() if session.read.format.printed_by else _would_spill(sized.paired, options.settings),
         compactions=tuple(CompactionNote(c.line, c.tokens_before, c.trigger) for c in transcript.compactions),
         side_runs=tuple(
@@ -263,43 +270,25 @@ def _iso(modified_ns: int) -> str:
     return datetime.fromtimestamp(modified_ns // 1_000_000_000, UTC).isoformat()
 
 
-def _biggest(transcript: Transcript, limits: Layer1) -> tuple[BigResult, ...]:
-    biggest = sorted(transcript.results, key=lambda result: -result.size_bytes)[:BIGGEST_RESULTS]
-    limit = limits.single_limit_bytes
-    return tuple(
-        BigResult(
-            line=result.line,
-            bytes=result.size_bytes,
-            tool=result.name,
-            in_context=not result.outside,
-            why=result.outside or (f"over {limit:,}" if result.size_bytes > limit else f"under the limit of {limit:,}"),
-        )
-        for result in biggest
-    )
+def _biggest(
+    inside: Iterable[Paired], outside: Iterable[OutsideResult], why: Callable[[ToolResult], str]
+) -> tuple[BigResult, ...]:
+    """Return the biggest of some results in context, of which `why` tells what becomes of them, and of some outside."""
+    kept = heapq.nsmallest(BIGGEST_RESULTS, inside, key=lambda item: (-item.result.size_bytes, item.line))
+    gone = heapq.nsmallest(BIGGEST_RESULTS, outside, key=lambda item: (-item.size_bytes, item.line))
+    found = [
+        *(BigResult(item.line, item.result.size_bytes, item.result.name, True, why(item.result)) for item in kept),
+        *(BigResult(item.line, item.size_bytes, item.name, False, item.why) for item in gone),
+    ]
+    return tuple(sorted(found, key=lambda big: (-big.bytes, big.line))[:BIGGEST_RESULTS])
 
 
 def nothing_spilled(note: Layer1Note, sized: Sized, plan: Plan, settings: Settings) -> Layer1Note:
     """Return a note that also says why nothing is spilled: the biggest results of the file and what keeps each of
     them, and what lower limits would do."""
-    limit = settings.layer1.single_limit_bytes
-    keeps = sorted(plan.keeps, key=lambda keep: (-keep.result.size_bytes, keep.line))[:BIGGEST_RESULTS]
-    seen = [result for result in sized.transcript.results if result.outside]
-    kept = [
-        BigResult(
-            line=keep.line,
-            bytes=keep.result.size_bytes,
-            tool=keep.result.name,
-            in_context=True,
-            why=plan.reasons.get(keep.result.place, f"under the limit of {limit:,}"),
-        )
-        for keep in keeps
-    ]
-    outside = [
-        BigResult(line=result.line, bytes=result.size_bytes, tool=result.name, in_context=False, why=result.outside)
-        for result in sorted(seen, key=lambda result: (-result.size_bytes, result.line))[:BIGGEST_RESULTS]
-    ]
-    biggest = sorted([*kept, *outside], key=lambda big: (-big.bytes, big.line))[:BIGGEST_RESULTS]
-    return msgspec.structs.replace(note, biggest=tuple(biggest), would_spill=_would_spill(sized.paired, settings))
+    usual = f"under the limit of {settings.layer1.single_limit_bytes:,}"
+    biggest = _biggest(plan.keeps, sized.transcript.outside, lambda result: plan.reasons.get(result.place, usual))
+    return msgspec.structs.replace(note, biggest=biggest, would_spill=_would_spill(sized.paired, settings))
 
 
 def _would_spill(paired: Pairs, settings: Settings) -> tuple[WouldSpill, ...]:

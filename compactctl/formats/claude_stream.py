@@ -39,8 +39,8 @@ from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
     Message,
+    OutsideResult,
     Part,
-    SeenResult,
     SideRun,
     Text,
     ToolCall,
@@ -252,7 +252,7 @@ class _Run:
         self._kept_after = ""
         """What a compaction keeps, until the record it stands behind has come."""
         self._names: dict[str, str] = {}
-        self._seen: list[tuple[SeenResult, _Draft]] = []
+        self._results: list[tuple[ToolResult, _Draft]] = []
         self._compactions: list[Compaction] = []
         self._parts: list[Part] = []
         self._copied_bytes = 0
@@ -326,7 +326,7 @@ class _Run:
                 rest = None
                 draft = _Draft("user", record.line, [part], [record.index], uuids=[string(line.uuid)])
                 into.append(draft)
-                self._seen.append((SeenResult(record.line, part.name, part.size_bytes), draft))
+                self._results.append((part, draft))
             elif rest is None:
                 rest = _Draft("user", record.line, [part], [record.index], uuids=[string(line.uuid)])
                 is_first_since = bool(self._compactions) and not any(draft.is_summary for draft in self._context)
@@ -437,7 +437,7 @@ class _Run:
             peak_tokens=max(peaks, default=0),
             requests=requests,
             compactions=tuple(self._compactions),
-            results=tuple(self._seen_results(context)),
+            outside=tuple(self._outside(context)),
             side_runs=tuple(_side_run(name, drafts, usages) for name, drafts in self._sides.items()),
             bytes_by_kind=self._bytes(size_bytes),
             findings=sort([*strangers, *_findings(messages, requests)]),
@@ -468,12 +468,13 @@ class _Run:
         """Return the model, with the mark of the long window where it has that."""
         return f"{self._model}{LONG_CONTEXT_MARK}" if self._model in self._long else self._model
 
-    def _seen_results(self, context: list[_Draft]) -> Iterator[SeenResult]:
+    def _outside(self, context: list[_Draft]) -> Iterator[OutsideResult]:
         inside = set(map(id, context))
         side = {id(draft) for drafts in self._sides.values() for draft in drafts}
-        for seen, draft in self._seen:
-            outside = "" if id(draft) in inside else "before the newest compaction"
-            yield msgspec.structs.replace(seen, outside="a subagent's" if id(draft) in side else outside)
+        for result, draft in self._results:
+            if id(draft) not in inside:
+                why = "a subagent's" if id(draft) in side else "before the newest compaction"
+                yield OutsideResult(draft.line, result.name, result.size_bytes, why)
 
     def _bytes(self, size_bytes: int) -> dict[str, int]:
         tally = {**part_bytes(self._parts), "copies": self._copied_bytes, "progress": self._event_bytes}

@@ -32,7 +32,6 @@ from compactctl.model import (
     Opaque,
     Part,
     Reasoning,
-    SeenResult,
     Text,
     ToolCall,
     ToolResult,
@@ -214,14 +213,12 @@ class _Thread:
     def transcript(self, size_bytes: int, index: int | None, strangers: list[Finding]) -> Transcript:
         """Return what was read; `size_bytes` are the file's bytes that are this thread's."""
         messages = tuple(message for exchange in self._exchanges for message in _messages(exchange))
-        results = [(message.line, message.result) for message in messages]
         return Transcript(
             format=FORMAT.name,
             messages=messages,
             session_id=self._id,
             agent=AGENT,
             index=index,
-            results=tuple(SeenResult(line, result.name, result.size_bytes) for line, result in results if result),
             bytes_by_kind=file_bytes(context_bytes(messages), size_bytes),
             findings=sort(
                 [*strangers, *pairing_findings(messages, order_matters=False), *lacks(messages, (), SUMS_ONLY)]

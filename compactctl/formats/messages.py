@@ -32,7 +32,6 @@ from compactctl.model import (
     Opaque,
     Part,
     Reasoning,
-    SeenResult,
     Text,
     ToolCall,
     ToolResult,
@@ -419,11 +418,6 @@ class _Session:
             anchor_floor=anchor_floor,
             peak_tokens=max((usage.total_tokens for usage in requests), default=0),
             requests=requests,
-            results=tuple(
-                SeenResult(message.line, result.name, result.size_bytes)
-                for message in messages
-                if (result := message.result) is not None
-            ),
             bytes_by_kind=file_bytes(context_bytes(messages), size_bytes),
             findings=sort([*findings, *self._findings(messages)]),
         )

@@ -9,7 +9,7 @@ from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
 from compactctl.formats.claude_code.lines import copies
 from compactctl.formats.interface import Spilled
-from compactctl.model import Compaction, Copy, Reasoning, SeenResult, SideRun, Usage, context_bytes
+from compactctl.model import Compaction, Copy, OutsideResult, Reasoning, SideRun, Usage, context_bytes
 from compactctl.settings import Settings
 from compactctl.windows import choose
 from tests import contexts
@@ -278,7 +278,7 @@ def test_a_subagents_run_inside_a_session_is_listed_apart():
     assert transcript.side_runs == (SideRun("a1b2", 4, usage_of_side),)
     assert [request.total_tokens for request in transcript.requests] == [9966, 11_335]
     assert (len(transcript.messages), transcript.peak_tokens, transcript.findings) == (4, 11_305, ())
-    assert transcript.results[0] == SeenResult(5, "Bash", 5400, "a subagent's")
+    assert transcript.outside == (OutsideResult(5, "Bash", 5400, "a subagent's"),)
 
 
 def test_sidechains_without_an_agents_name_are_told_apart_by_what_hangs_together():
@@ -344,7 +344,7 @@ def test_thinking_counts_as_its_text_or_where_that_is_hidden_by_what_is_sealed(t
     assert (part.size_bytes, part.sealed_bytes) == sizes
 
 
-def test_every_result_of_the_file_is_told_with_why_it_is_outside_the_context():
+def test_every_result_outside_the_context_is_told_with_why_it_is():
     s = conversation()
     s.boundary()
     s.summary()
@@ -354,11 +354,10 @@ def test_every_result_of_the_file_is_told_with_why_it_is_outside_the_context():
     s.assistant(call("toolu_2", "Read"), id="msg_again")
     s.results(result("toolu_2", "right"))
     s.again(len(s.raw_lines) - 1)
-    assert read(s).results == (
-        SeenResult(3, "Bash", 4, "before the compaction at line 5"),
-        SeenResult(8, "Read", 4, "on a branch that was left"),
-        SeenResult(11, "Read", 5, "written again on line 12"),
-        SeenResult(12, "Read", 5),
+    assert read(s).outside == (
+        OutsideResult(3, "Bash", 4, "before the compaction at line 5"),
+        OutsideResult(8, "Read", 4, "on a branch that was left"),
+        OutsideResult(11, "Read", 5, "written again on line 12"),
     )
 
 

@@ -141,7 +141,7 @@ def test_what_a_subagent_says_is_beside_the_context():
     )
     assert context(found) == [("assistant", "call c1 Bash 17"), ("user", "result c1 Bash 12")]
     assert [(run.agent, run.messages, run.usage.input_tokens) for run in found.side_runs] == [("c1", 3, 700)]
-    assert [(result.size_bytes, result.outside) for result in found.results] == [(5, "a subagent's"), (12, "")]
+    assert [(result.size_bytes, result.why) for result in found.outside] == [(5, "a subagent's")]
     assert [usage.input_tokens for usage in found.requests] == [1000]
 
 

@@ -445,9 +445,8 @@ def test_every_result_in_the_file_is_listed_with_why_it_is_not_in_context():
         .say("y", user("Go on."), "h")
     )
     _, transcript = opened(session.jsonl())
-    assert [(seen.line, seen.size_bytes, seen.outside) for seen in transcript.results] == [
+    assert [(result.line, result.size_bytes, result.why) for result in transcript.outside] == [
         (4, 7, "before the last compaction"),
-        (10, 4, ""),
         (11, 9, "not on the path to the last entry"),
     ]
 

@@ -34,7 +34,7 @@ it decides here:
 Behaviour marked 2.1.332 was seen by resuming small sessions with that version against a mock of the API.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -56,7 +56,8 @@ from compactctl.model import (
     Compaction,
     Message,
     Opaque,
-    SeenResult,
+    OutsideResult,
+    Part,
     SideRun,
     ToolResult,
     Transcript,
@@ -188,7 +189,7 @@ def _transcript(lines: Lines) -> Transcript:
         peak_tokens=_peak(requests.values(), lines.compactions),
         requests=tuple(requests.values()),
         compactions=tuple(map(_compaction, lines.compactions)),
-        results=_seen_results(lines, path, drafts, is_side),
+        outside=_outside(lines, path, drafts, is_side),
         side_runs=side_runs,
         bytes_by_kind=lines.bytes,
         findings=(*path.findings, *_blank_summary(path)),
@@ -242,23 +243,21 @@ def _is_reminder(message: Message) -> bool:
     return isinstance(message.parts[0], Opaque)
 
 
-def _seen_results(lines: Lines, path: Path, drafts: Drafts, is_side: bool) -> tuple[SeenResult, ...]:
+def _outside(lines: Lines, path: Path, drafts: Drafts, is_side: bool) -> tuple[OutsideResult, ...]:
     in_path = lines.flags(path.nodes)
-    found: list[SeenResult] = []
+    found: list[OutsideResult] = []
     for node in lines.nodes:
-        for part in node.parts:
-            if isinstance(part, ToolResult):
-                outside = "" if in_path[node.order] else _why_outside(node, path, is_side)
-                if not outside and node.record in drafts.cleared:
-                    outside = "cleared by a microcompaction"
-                found.append(SeenResult(node.line, part.name, part.size_bytes, outside))
+        if in_path[node.order] and node.record not in drafts.cleared:
+            continue
+        why = "cleared by a microcompaction" if in_path[node.order] else _why_outside(node, path, is_side)
+        found += _results(node.parts, node.line, why)
     for replay in lines.replays:
-        found += [
-            SeenResult(replay.first_line, part.name, part.size_bytes, f"written again on line {replay.line}")
-            for part in replay.parts
-            if isinstance(part, ToolResult)
-        ]
+        found += _results(replay.parts, replay.first_line, f"written again on line {replay.line}")
     return tuple(sorted(found, key=lambda result: result.line))
+
+
+def _results(parts: Iterable[Part], line: int, why: str) -> Iterator[OutsideResult]:
+    return (OutsideResult(line, part.name, part.size_bytes, why) for part in parts if isinstance(part, ToolResult))
 
 
 def _why_outside(node: Node, path: Path, is_side: bool) -> str:

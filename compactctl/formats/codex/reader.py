@@ -41,8 +41,8 @@ from compactctl.json_text import string
 from compactctl.model import (
     Compaction,
     Message,
+    OutsideResult,
     Part,
-    SeenResult,
     Text,
     ToolResult,
     Transcript,
@@ -207,7 +207,7 @@ class Reader:
             peak_tokens=max((usage.total_tokens for usage in self._requests), default=0),
             requests=tuple(self._requests),
             compactions=tuple(self._compactions),
-            results=self._seen(messages, floor_record),
+            outside=tuple(self._outside(messages, floor_record)),
             bytes_by_kind=self._bytes(document),
             findings=sort([*findings, *self._findings(messages)]),
         )
@@ -302,18 +302,14 @@ class Reader:
             self._weighed.append(said.parts)
         return [*kept]
 
-    def _seen(self, messages: tuple[Message, ...], floor_record: int) -> tuple[SeenResult, ...]:
-        """Return every output in the file; those of a replacement history only where it is in context."""
+    def _outside(self, messages: tuple[Message, ...], floor_record: int) -> Iterator[OutsideResult]:
+        """Yield the outputs of the file that are not in context; none of a replacement history is one of them."""
         inside = {message.result.place for message in messages if message.result is not None}
-        seen: dict[Place, SeenResult] = {}
-        for step in self._steps:
-            if isinstance(step, Said) and isinstance(result := step.parts[0] if step.parts else None, ToolResult):
-                outside = "" if result.place in inside else why_outside(step.record, floor_record)
-                seen[result.place] = SeenResult(step.line, result.name, result.size_bytes, outside)
-        for message in messages:
-            if (result := message.result) is not None and result.place not in seen:
-                seen[result.place] = SeenResult(message.line, result.name, result.size_bytes)
-        return tuple(seen[place] for place in sorted(seen))
+        for said in (step for step in self._steps if isinstance(step, Said)):
+            result = said.parts[0] if said.parts else None
+            if isinstance(result, ToolResult) and result.place not in inside:
+                why = why_outside(said.record, floor_record)
+                yield OutsideResult(said.line, result.name, result.size_bytes, why)
 
     def _bytes(self, document: Document) -> dict[str, int]:
         tally = part_bytes(chain.from_iterable(self._weighed))

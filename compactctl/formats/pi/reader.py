@@ -30,8 +30,8 @@ from compactctl.model import (
     Copy,
     Message,
     Opaque,
+    OutsideResult,
     Part,
-    SeenResult,
     Text,
     ToolResult,
     Transcript,
@@ -155,7 +155,7 @@ class Reader:
             peak_tokens=max((usage.total_tokens for usage in requests), default=0),
             requests=requests,
             compactions=tuple(self._compactions),
-            results=tuple(self._seen(context)),
+            outside=tuple(self._outside(context)),
             bytes_by_kind=self._bytes(document),
             findings=sort([*tree_findings, *context.findings(), *self._findings(context.messages)]),
         )
@@ -179,11 +179,11 @@ class Reader:
             if node.kind == "compaction" and node.target:
                 node.first_kept = f"#{node.target}"
 
-    def _seen(self, context: "Context") -> Iterator[SeenResult]:
+    def _outside(self, context: "Context") -> Iterator[OutsideResult]:
         for node in self._nodes:
             result = node.parts[0] if node.role == "toolResult" else None
-            if isinstance(result, ToolResult):
-                yield SeenResult(node.line, result.name, result.size_bytes, context.why_outside(node))
+            if isinstance(result, ToolResult) and (why := context.why_outside(node)):
+                yield OutsideResult(node.line, result.name, result.size_bytes, why)
 
     def _bytes(self, document: Document) -> dict[str, int]:
         tally = part_bytes(part for node in self._nodes for part in node.all_parts())
