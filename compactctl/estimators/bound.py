@@ -45,6 +45,9 @@ class Bound(ABC):
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together."""
 
+    def forget(self) -> None:  # noqa: B027 (most have nothing to give up)
+        """Do nothing: no message is held, only the figures of texts."""
+
     def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
         """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
         after = (replaced.get(index, message) for index, message in enumerate(messages))

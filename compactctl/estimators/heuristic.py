@@ -52,6 +52,10 @@ class Heuristic(Struct):
             size, beside = weight((message,), self.rule)
             yield size / self.bytes_per_token + beside
 
+    def forget(self) -> None:
+        """Give up the messages that were weighed last."""
+        self._context, self._context_weight = (), (0, 0)
+
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""
         return self

@@ -48,6 +48,10 @@ class Estimator(Protocol):
         """Return how many tokens fewer these messages take up with some of them, by index, `replaced`."""
         ...
 
+    def forget(self) -> None:
+        """Give up all messages that are held: the result of a huge session needs their room."""
+        ...
+
     def of(self, document: Document) -> "Estimator":
         """Return the same estimator for messages of another document: the session as it was written."""
         ...
