@@ -89,9 +89,11 @@ def _installed(pattern: str) -> str:
     root = os.environ.get("CLIENTS_INST")
     if not root:
         pytest.skip("CLIENTS_INST is not set: run tests/clients/install and name its folder there")
+    client = pattern.partition("/")[0]
+    if not os.path.isdir(os.path.join(root, client)):
+        pytest.skip(f"not installed in CLIENTS_INST: {client} (run tests/clients/install)")
     found = sorted(glob.glob(os.path.join(root, pattern)))
-    if not found:
-        pytest.skip(f"not installed in CLIENTS_INST: {pattern} (run tests/clients/install)")
+    assert found, f"{client} is in CLIENTS_INST, and nothing there is {pattern}"
     return found[0]
 
 
