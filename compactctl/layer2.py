@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from compactctl import __version__, apply, disk, generations, hooks, layout, metas, prices, views
-from compactctl.commit import history_path, require_place, summary_path, write_spills
+from compactctl.commit import require_place, write_spills
 from compactctl.cut import choose_cut, summarised
 from compactctl.desk import Desk
 from compactctl.errors import BreakerOpen, CompactctlError, HookFailed, OverBudget, ProviderError
@@ -21,6 +21,7 @@ from compactctl.facts import HEADING, facts_section
 from compactctl.formats.interface import Metas
 from compactctl.job import Job, Planned, Summarised, plan, start
 from compactctl.json_text import write_json
+from compactctl.kept import history_path, summary_path
 from compactctl.model import Text
 from compactctl.options import Options
 from compactctl.outcome import Layer2Note, Outcome, Output, Problem, Status, SurvivalNote, UsageNote

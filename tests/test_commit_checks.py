@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from compactctl import commit, job, job_edits, originals, run, spill_files, splicing
+from compactctl import commit_checks, job, job_edits, originals, run, spill_files, splicing
 from compactctl.findings import Finding
 from compactctl.options import Options
 from compactctl.splicing import Replace
@@ -97,7 +97,7 @@ def stricter(real):
         (originals, "lines", changed, "restorable: putting the originals back gives another file"),
         (spill_files, "keep", gone, "spills_present: "),
         (job_edits, "spill_edits", longer, "context_kept: message "),
-        (commit, "reread", torn, "no_new_problem: line 1: torn-tail"),
+        (commit_checks, "reread", torn, "no_new_problem: line 1: torn-tail"),
         (job, "make_plan", stricter, "settled: line "),
     ],
     ids=lambda value: getattr(value, "__name__", None),
