@@ -144,7 +144,6 @@ class Job(Struct):
         room for those of its result besides."""
         self.session.read = self.session.read.without_contexts()
         for item, transcript in zip(self.planned, self.session.read.transcripts, strict=True):
-            item.sized.estimator.forget()
             item.sized = msgspec.structs.replace(item.sized, transcript=transcript, paired=Pairs([], []))
             item.plan = msgspec.structs.replace(item.plan, keeps=(), reasons={})
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from compactctl import estimators, profiles, windows
 from compactctl.errors import NoEstimator
-from compactctl.estimators import Estimator, Subject
+from compactctl.estimators import Estimator, Subject, Weighed
 from compactctl.findings import Finding
 from compactctl.formats.interface import Format
 from compactctl.measure import Measure, after_layer1, measure, overhead
@@ -59,14 +59,14 @@ class Sized(Struct, frozen=True, dict=True):
     paired: Pairs
 
     @cached_property
-    def estimated_tokens(self) -> int:
-        """The tokens of all messages by the estimator, whatever was recorded."""
-        return self.estimator.tokens(self.transcript.messages)
+    def weighed(self) -> Weighed:
+        """All messages counted by the estimator, whatever was recorded."""
+        return self.estimator.weighed(self.transcript.messages)
 
     def tokens_after(self, spills: Iterable[Spill]) -> int:
         """Return the tokens once these spills are made, by the contract's rule for Layer 1."""
         planned = previews(self.transcript.messages, self.paired, spills)
-        return after_layer1(self.measured.tokens, self.estimator.saved(self.transcript.messages, planned))
+        return after_layer1(self.measured.tokens, self.weighed.saved(planned))
 
 
 def size(session: Session, transcript: Transcript, options: Options) -> Sized:
@@ -141,7 +141,7 @@ def interval_after(sized: Sized, options: Options, tokens_after: int, hidden_tok
     if sized.measured.anchor is None:
         return spilled
     known = overhead(sized.transcript, sized.estimator)
-    anew = profiles.interval(known, sized.estimated_tokens - gone, spread)
+    anew = profiles.interval(known, sized.weighed.tokens - gone, spread)
     both = Interval(max(spilled.low, anew.low), min(spilled.high, anew.high))
     if not known or both.low > both.high:
         return spilled

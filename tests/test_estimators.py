@@ -92,7 +92,9 @@ def test_what_is_saved_is_the_estimate_before_less_the_one_after(name, results):
     before = [result(size) for size, _, _ in results]
     replaced = {index: result(size) for index, (_, size, is_replaced) in enumerate(results) if is_replaced}
     after = [replaced.get(index, said) for index, said in enumerate(before)]
-    assert estimator.saved(before, replaced) == estimator.tokens(before) - estimator.tokens(after)
+    weighed = estimator.weighed(tuple(before))
+    assert weighed.tokens == estimator.tokens(before)
+    assert weighed.saved(replaced) == estimator.tokens(before) - estimator.tokens(after)
 
 
 @pytest.mark.parametrize("name", estimators.ESTIMATORS)

@@ -9,6 +9,7 @@ from compactctl.errors import UsageError
 from compactctl.estimators import heuristic
 from compactctl.estimators.interface import Estimator as Estimator
 from compactctl.estimators.interface import Subject as Subject
+from compactctl.estimators.interface import Weighed as Weighed
 from compactctl.settings import Settings
 
 Make = Callable[[Settings, Subject, str], Estimator]

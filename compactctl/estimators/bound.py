@@ -6,6 +6,8 @@ A text that a tokenizer fails over has the heuristic's tokens, and the estimator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from compactctl.document import Document, Place
 from compactctl.media import Rule
 from compactctl.model import Media, Message, Part, Text, ToolResult, utf8_size
@@ -45,13 +47,9 @@ class Bound(ABC):
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages together."""
 
-    def forget(self) -> None:  # noqa: B027 (most have nothing to give up)
-        """Do nothing: no message is held, only the figures of texts."""
-
-    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
-        """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
-        after = (replaced.get(index, message) for index, message in enumerate(messages))
-        return self.tokens(messages) - self.tokens(after)
+    def weighed(self, messages: tuple[Message, ...]) -> "WeighedTexts":
+        """Return these messages counted together; what some of them save is another count of all."""
+        return WeighedTexts(self, messages)
 
     @abstractmethod
     def _read(self, part: Part) -> float:
@@ -78,3 +76,20 @@ class Bound(ABC):
         """Return what the heuristic makes of a text that the tokenizer failed over, not rounded."""
         self._failed_texts += 1
         return utf8_size(text) / self._bytes_per_token
+
+
+class WeighedTexts(Struct, frozen=True):
+    """A context counted by an estimator that remembers what it read."""
+
+    estimator: Bound
+    messages: tuple[Message, ...]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all its messages together."""
+        return self.estimator.tokens(self.messages)
+
+    def saved(self, replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer they take up with some of them, by index, `replaced`."""
+        after = (replaced.get(index, message) for index, message in enumerate(self.messages))
+        return self.tokens - self.estimator.tokens(after)

@@ -13,31 +13,23 @@ from compactctl.model import Media, Message, Reasoning, Text, ToolCall, ToolResu
 from compactctl.settings import Settings
 
 
-class Heuristic(Struct):
+class Heuristic(Struct, frozen=True):
     """Bytes divided by `estimator.bytes_per_token`"""
 
     bytes_per_token: float
     rule: Rule
     name: str = "heuristic"
-    _context: tuple[Message, ...] = ()
-    """The messages of which something was last replaced: a whole context, of which the tokens are asked for, too."""
-    _context_weight: tuple[int, int] = (0, 0)
 
     def tokens(self, messages: Iterable[Message]) -> int:
         """Return the tokens of these messages: their bytes by the ratio, and what is not text by rules of its own."""
-        return self._rounded(*(self._context_weight if messages is self._context else weight(messages, self.rule)))
+        return self.rounded(*weight(messages, self.rule))
 
-    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
-        """Return how many tokens fewer the messages take up with some of them, by index, `replaced`."""
-        if messages is not self._context:
-            self._context, self._context_weight = messages, weight(messages, self.rule)
-        size, beside = self._context_weight
-        size_gone, beside_gone = weight(map(messages.__getitem__, replaced), self.rule)
-        size_new, beside_new = weight(replaced.values(), self.rule)
-        after = self._rounded(size - size_gone + size_new, beside - beside_gone + beside_new)
-        return self._rounded(size, beside) - after
+    def weighed(self, messages: tuple[Message, ...]) -> "WeighedBytes":
+        """Return these messages counted together; what some of them save is counted from those alone."""
+        return WeighedBytes(self, messages, *weight(messages, self.rule))
 
-    def _rounded(self, size_bytes: int, beside: int) -> int:
+    def rounded(self, size_bytes: int, beside: int) -> int:
+        """Return the tokens of so many bytes, and of what was counted beside them."""
         numerator, denominator = self.bytes_per_token.as_integer_ratio()
         return -(-size_bytes * denominator // numerator) + beside
 
@@ -52,13 +44,31 @@ class Heuristic(Struct):
             size, beside = weight((message,), self.rule)
             yield size / self.bytes_per_token + beside
 
-    def forget(self) -> None:
-        """Give up the messages that were weighed last."""
-        self._context, self._context_weight = (), (0, 0)
-
     def of(self, document: Document) -> "Heuristic":
         """Return the estimator itself: it reads no document."""
         return self
+
+
+class WeighedBytes(Struct, frozen=True):
+    """A context with its bytes, and the tokens of what is counted beside them."""
+
+    estimator: Heuristic
+    messages: tuple[Message, ...]
+    size_bytes: int
+    beside: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all its messages together."""
+        return self.estimator.rounded(self.size_bytes, self.beside)
+
+    def saved(self, replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer they take up with some of them, by index, `replaced`."""
+        rule = self.estimator.rule
+        size_gone, beside_gone = weight(map(self.messages.__getitem__, replaced), rule)
+        size_new, beside_new = weight(replaced.values(), rule)
+        size_bytes, beside = self.size_bytes - size_gone + size_new, self.beside - beside_gone + beside_new
+        return self.tokens - self.estimator.rounded(size_bytes, beside)
 
 
 def make(settings: Settings, subject: Subject, _: str = "") -> Heuristic:

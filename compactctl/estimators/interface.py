@@ -17,6 +17,19 @@ class Subject(Struct, frozen=True):
     format: str | None = None
 
 
+class Weighed(Protocol):
+    """A context that is counted once, however often it is asked what replacing some of its messages saves."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all its messages together."""
+        ...
+
+    def saved(self, replaced: Mapping[int, Message]) -> int:
+        """Return how many tokens fewer they take up with some of them, by index, `replaced`."""
+        ...
+
+
 class Estimator(Protocol):
     """Says how many tokens messages take up. Adding messages never makes it less.
 
@@ -44,12 +57,8 @@ class Estimator(Protocol):
         """
         ...
 
-    def saved(self, messages: tuple[Message, ...], replaced: Mapping[int, Message]) -> int:
-        """Return how many tokens fewer these messages take up with some of them, by index, `replaced`."""
-        ...
-
-    def forget(self) -> None:
-        """Give up all messages that are held: the result of a huge session needs their room."""
+    def weighed(self, messages: tuple[Message, ...]) -> Weighed:
+        """Return these messages counted together, for what replacing some of them comes to."""
         ...
 
     def of(self, document: Document) -> "Estimator":
