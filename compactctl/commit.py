@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from compactctl import disk, generations, holders, layout, originals, receipt, spill_files, splicing, store, verify
-from compactctl.commit_checks import Before, check, known_before
+from compactctl.commit_checks import Replaced, Unchecked, check, known_before, values_replaced
 from compactctl.errors import OutputChanged, ReadError, SourceChanged, SpillFailed, WriteError
 from compactctl.formats.fork import UUID
 from compactctl.formats.interface import SideFile
 from compactctl.job import Job, Planned, plan
 from compactctl.job_edits import make_edits
-from compactctl.kept import Kept, candidate, write_kept
+from compactctl.kept import candidate, write_kept
 from compactctl.plan import Failure
 from compactctl.receipt import Receipt
 from compactctl.texts import result_text
@@ -65,22 +65,24 @@ def _spill_failures(job: Job, item: Planned) -> list[Failure]:
 def commit(job: Job) -> Written:
     """Write the session and what belongs to it. Raises WriteError or VerifyError, and has changed nothing then."""
     with contextlib.ExitStack() as on_disk:
-        before, session_file, kept = _write(on_disk, job)
-        checks, noted = check(job, before, session_file, kept)
+        written = _write(on_disk, job)
+        checks, noted = check(job, written)
         _require_unchanged(job)
-        is_new = _put_in_place(job, noted, session_file, kept)
+        is_new = _put_in_place(job, noted, written)
+    kept = written.kept
     whole = kept.whole.path if kept.whole else None
-    return Written(session_file.size_bytes, checks, is_new, whole, kept.slimmed_bytes)
+    return Written(written.session_file.size_bytes, checks, is_new, whole, kept.slimmed_bytes)
 
 
-def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Candidate, Kept]":
+def _write(on_disk: contextlib.ExitStack, job: Job) -> Unchecked:
     """Write the session and what gives the original back, not yet in place; return what is to hold of the session.
 
     Of a huge one there is room for its messages, for all its edits, or for the messages of the result.
     """
     document, source = job.session.document, Path(job.session.path)
     planned = make_edits(job)
-    before = known_before(job, planned.cuts)
+    edits = values_replaced(job, planned)
+    before = known_before(job, planned.cuts) if edits is None else None
     every = planned.splices(document)
     session_file = candidate(on_disk, job.paths.session, source if job.is_in_place else None)
     if job.source_sha256:
@@ -91,9 +93,7 @@ def _write(on_disk: contextlib.ExitStack, job: Job) -> "tuple[Before, store.Cand
         job.source_sha256 = read.hexdigest()
     kept = write_kept(on_disk, job, planned, every, session_file)
     job.forget_edits()
-    if not job.is_cut:
-        document.forget()
-    return before, session_file, kept
+    return Unchecked(session_file, kept, before or Replaced(edits or [], every))
 
 
 # what must hold before, and the last steps ---------------------------------------------------------
@@ -138,9 +138,10 @@ def _require_unchanged(job: Job) -> None:
         _require_not_held(job)
 
 
-def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept: Kept) -> bool:
+def _put_in_place(job: Job, noted: Receipt, written: Unchecked) -> bool:
     """Put the files in place, the receipt last; return False where the very same files are there already."""
-    if _is_in_place(job, session_file, kept, noted):
+    kept = written.kept
+    if _is_in_place(job, written, noted):
         return False
     for file in kept.files:
         file.commit()
@@ -148,13 +149,14 @@ def _put_in_place(job: Job, noted: Receipt, session_file: store.Candidate, kept:
         _keep_receipts(job, kept.number, noted)
     for side_file in job.new.side_files if job.new else ():
         _write_side_file(job, side_file)
-    session_file.commit()
+    written.session_file.commit()
     store.write_whole(job.paths.report, receipt.chunks(noted))
     return True
 
 
-def _is_in_place(job: Job, session_file: store.Candidate, kept: Kept, noted: Receipt) -> bool:
-    are_there = all(disk.file_sha256(file.path) == file.sha256 for file in (session_file, *kept.files))
+def _is_in_place(job: Job, written: Unchecked, noted: Receipt) -> bool:
+    files = written.session_file, *written.kept.files
+    are_there = all(disk.file_sha256(file.path) == file.sha256 for file in files)
     return are_there and disk.file_sha256(job.paths.report) == verify.digest(receipt.chunks(noted))
 
 

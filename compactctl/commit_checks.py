@@ -1,6 +1,7 @@
 """What must hold of a written session before it is put in place: checked on what lies on disk, told in its receipt."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -11,13 +12,18 @@ from compactctl.document import Document
 from compactctl.errors import VerifyError
 from compactctl.formats.interface import CompactionEdits
 from compactctl.job import Job, Planned, hidden_tokens, interval_after, replan
+from compactctl.job_edits import Edits
 from compactctl.kept import Kept
+from compactctl.line_checks import read_again
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Plan
 from compactctl.receipt import FileNote, Receipt, SessionNote, TokensNote
+from compactctl.rewrite import with_results
 from compactctl.session import Read, reread
 from compactctl.settings import public
+from compactctl.splicing import DropTail, Replace, Splices
+from compactctl.texts import result_text
 from compactctl.verify import Checks
 
 
@@ -44,36 +50,102 @@ def known_before(job: Job, cuts: tuple[CompactionEdits, ...]) -> Before:
     return known
 
 
-def check(job: Job, before: Before, session_file: store.Candidate, kept: Kept) -> tuple[Checks, Receipt]:
+class Replaced(Struct, frozen=True):
+    """The edits of a file, in order of lines, where they do no more than replace values in sound lines."""
+
+    edits: list[Replace]
+    splices: Splices
+
+
+class Unchecked(Struct, frozen=True):
+    """What was written of a job, and is not yet in place."""
+
+    session_file: store.Candidate
+    kept: Kept
+    known: Replaced | Before
+    """Where no more than values were replaced, all of the session is still there; otherwise what is known of it."""
+
+
+def values_replaced(job: Job, planned: Edits) -> list[Replace] | None:
+    """Return all edits, in order of lines, where they do no more than replace values in sound lines."""
+    is_more = job.new or job.is_cut or job.options.redact or planned.slimming
+    if is_more or job.session.document.findings:
+        return None
+    found = [edit for edit in planned.planned if not isinstance(edit, DropTail)]
+    edits = [edit for edit in found if isinstance(edit, Replace)]
+    return sorted(edits, key=lambda edit: edit.place) if len(edits) == len(found) else None
+
+
+Found = dict[str, list[str]]
+"""What each check found, by its name."""
+
+
+def check(job: Job, written: Unchecked) -> tuple[Checks, Receipt]:
     """Return the checks on what lies on disk, and the receipt. Raises VerifyError where one of them fails."""
-    with disk.reading(str(session_file.written)) as source:
-        document, result = reread(source, job.session.path, job.session.read.format)
-        result = result.with_contexts_alone()
-        _measure(job, before.cuts, document, result)
-        notes = before.notes or [_session_note(item) for item in job.planned]
-        noted = _receipt(job, notes, kept, document.line_count)
-        named = {
-            "restorable": verify.not_restored(kept.original(document), job.session.document),
-            "context_kept": _context_changes(job, before, result.transcripts),
-            "no_new_problem": verify.new_problems(job.session.read.findings, result.findings),
-            "spills_present": verify.missing_spills(
-                job.plans, lambda name, digest: spill_files.is_whole(job.paths.spills, name, digest)
-            ),
-            **({"balanced": _unbalanced(job, kept)} if job.is_cut else {}),
-            "settled": verify.unsettled(_second_run(job, document, result, noted)),
-        }
-    checks = verify.combine(named)
+    with disk.reading(str(written.session_file.written)) as source:
+        found, noted = _check_lines(job, written, source) or _check_all(job, written, source)
+    checks = verify.combine(found)
     if not checks.all_held:
         raise VerifyError(f"{job.paths.session}: not written, it failed its checks: {'; '.join(checks.problems)}")
     return checks, msgspec.structs.replace(noted, checks=checks.held)
 
 
-def _second_run(job: Job, document: Document, result: Read, noted: Receipt) -> list[Plan]:
+def _check_lines(job: Job, written: Unchecked, source: BinaryIO) -> tuple[Found, Receipt] | None:
+    """Return what is found by reading the lines that changed; None where those alone do not tell."""
+    known = written.known
+    if not isinstance(known, Replaced):
+        return None
+    session, result = job.session, Document(source)
+    lines = read_again(session.document, result, session.read.format, job.plans, known.edits, known.splices)
+    if lines is None:
+        return None
+    noted = _receipt(job, [_session_note(item) for item in job.planned], written.kept, session.document.line_count)
+    contexts = [with_results(transcript, lines.results) for transcript in session.read.transcripts]
+    return {
+        "restorable": verify.not_restored(written.kept.original(result), session.document),
+        "context_kept": lines.changes,
+        "no_new_problem": lines.new_problems,
+        "spills_present": _missing_spills(job),
+        "settled": _unsettled(job, session.document, contexts, noted),
+    }, noted
+
+
+def _check_all(job: Job, written: Unchecked, source: BinaryIO) -> tuple[Found, Receipt]:
+    """Return what is found by reading all of the result as any session is read."""
+    before = written.known if isinstance(written.known, Before) else known_before(job, ())
+    kept, session = written.kept, job.session
+    if not job.is_cut:
+        session.document.forget()
+    document, result = reread(source, session.path, session.read.format)
+    result = result.with_contexts_alone()
+    _measure(job, before.cuts, document, result)
+    notes = before.notes or [_session_note(item) for item in job.planned]
+    noted = _receipt(job, notes, kept, document.line_count)
+    return {
+        "restorable": verify.not_restored(kept.original(document), session.document),
+        "context_kept": [
+            *_context_changes(job, before, result.transcripts),
+            *_preview_changes(job, document, result.transcripts),
+        ],
+        "no_new_problem": verify.new_problems(session.read.findings, result.findings),
+        "spills_present": _missing_spills(job),
+        **({"balanced": _unbalanced(job, kept)} if job.is_cut else {}),
+        "settled": _unsettled(job, document, result.transcripts, noted),
+    }, noted
+
+
+def _missing_spills(job: Job) -> list[str]:
+    return verify.missing_spills(job.plans, lambda name, digest: spill_files.is_whole(job.paths.spills, name, digest))
+
+
+def _unsettled(job: Job, document: Document, contexts: Iterable[Transcript], noted: Receipt) -> list[str]:
     """Return what a second run would do, but for what could not be done in this one. After a cut an exchange without
     a key has another number, so what failed is known by its call alone."""
-    plans = replan(document, result, noted, job.paths, job.failed)
+    plans = replan(document, job.session.read.format, contexts, noted, job.paths, job.failed)
     failed = {call_id for _, call_id in job.failed} if job.is_cut else set()
-    return [Plan(tuple(spill for spill in each.spills if spill.result.call_id not in failed)) for each in plans]
+    return verify.unsettled(
+        Plan(tuple(spill for spill in each.spills if spill.result.call_id not in failed)) for each in plans
+    )
 
 
 def _measure(job: Job, cuts: Sequence[CompactionEdits], document: Document, result: Read) -> None:
@@ -113,6 +185,16 @@ def _context_changes(job: Job, noted: Before, after: Sequence[Transcript]) -> li
             else verify.context_changes([old], [new], [item.plan], same_ids=same_ids, same_sizes=same_sizes)
         )
     ]
+
+
+def _preview_changes(job: Job, document: Document, after: Iterable[Transcript]) -> list[str]:
+    """Return which previews are not what was planned; secrets may have been struck out of them."""
+    if job.options.redact:
+        return []
+    sizes = {len(spill.preview.encode()) for plan in job.plans for spill in plan.spills}
+    results = (message.result for transcript in after for message in transcript.messages)
+    texts = (result_text(document, each) for each in results if each is not None and each.size_bytes in sizes)
+    return verify.preview_changes(job.plans, texts)
 
 
 def _unbalanced(job: Job, kept: Kept) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -14,7 +14,7 @@ from compactctl.document import Document, Place
 from compactctl.errors import NoNewId, UsageError
 from compactctl.formats.interface import Format, Metas, NewSession
 from compactctl.measure import overhead
-from compactctl.model import ToolResult
+from compactctl.model import ToolResult, Transcript
 from compactctl.options import IN_PLACE, NEW_SESSION, Options, target_tokens
 from compactctl.outcome import FateCounts, Layer2Note
 from compactctl.plan import Cut, Failure, Plan, Spill
@@ -22,7 +22,7 @@ from compactctl.policy import DecisionKey, Ledger, Target, Texts, make_plan
 from compactctl.profiles import Interval
 from compactctl.receipt import Fate, Receipt
 from compactctl.rewrite import cut_messages, meta_messages
-from compactctl.session import Read, Session
+from compactctl.session import Session
 from compactctl.settings import LARGEST, Layer1
 from compactctl.spill_names import SpillNames
 from compactctl.splicing import Edit
@@ -307,13 +307,15 @@ def _text_to_replace(document: Document, result: ToolResult) -> str:
 
 
 def replan(
-    document: Document, read: Read, made: Receipt, paths: layout.Paths, failed: Collection[DecisionKey] = ()
+    document: Document,
+    format_: Format,
+    contexts: Iterable[Transcript],
+    made: Receipt,
+    paths: layout.Paths,
+    failed: Collection[DecisionKey] = (),
 ) -> list[Plan]:
     """Return what a second run over a compacted session would spill, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
-    texts = _texts(document, paths, read.format, layer1)
+    texts = _texts(document, paths, format_, layer1)
     names = SpillNames(spill_files.existing(paths.spills))
-    return [
-        make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed)
-        for t in read.transcripts
-    ]
+    return [make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed) for t in contexts]

@@ -1,6 +1,6 @@
 """A plan made into edits, and the context as it will be, without writing anything."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -32,6 +32,17 @@ def previews(messages: Sequence[Message], paired: Pairs, spills: Iterable[Spill]
 def _with_preview(message: Message, result: ToolResult, preview: str) -> Message:
     shrunk = msgspec.structs.replace(result, size_bytes=len(preview.encode()), is_preview=True, made=preview)
     return msgspec.structs.replace(message, parts=(shrunk, *message.parts[1:]))
+
+
+def with_results(transcript: Transcript, results: Mapping[Place, ToolResult]) -> Transcript:
+    """Return a session with other results at these places."""
+    messages = tuple(
+        message
+        if message.result is None or message.result.place not in results
+        else msgspec.structs.replace(message, parts=(results[message.result.place], *message.parts[1:]))
+        for message in transcript.messages
+    )
+    return msgspec.structs.replace(transcript, messages=messages)
 
 
 def spill_edits(

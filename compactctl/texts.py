@@ -57,7 +57,12 @@ def counted_in(part: Part, document: Document) -> Iterator[Counted]:
 
 
 def result_text(document: Document, result: ToolResult) -> str:
-    """Return the text of a result; none where the record lacks the field that would hold it."""
+    """Return the text of a result; none where the record lacks the field that would hold it.
+
+    What stands in no file yet says its own.
+    """
+    if result.made is not None:
+        return result.made
     try:
         return text_in(document.value(result.place))
     except KeyError:

@@ -239,7 +239,7 @@ def _second_run(document: Document, read: Read, receipt: Receipt, paths: layout.
     if any(session.failures for session in receipt.sessions):
         return []
     last = receipt.output.lines or 0
-    plans = replan(document, read, receipt, paths)
+    plans = replan(document, read.format, read.transcripts, receipt, paths)
     return [Plan(spills=tuple(spill for spill in plan.spills if spill.line <= last)) for plan in plans]
 
 

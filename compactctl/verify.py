@@ -182,6 +182,18 @@ def _without_gone_reasoning(old: Message, new: Message) -> Message:
     return msgspec.structs.replace(old, parts=tuple(parts), key=key)
 
 
+def preview_changes(plans: Iterable[Plan], texts: Iterable[str]) -> list[str]:
+    """Return which planned previews are not among the texts of results, as often as they were planned."""
+    missing = Counter(spill.preview for plan in plans for spill in plan.spills)
+    missing.subtract(texts)
+    return [
+        f"the preview of line {spill.line} is not what was planned"
+        for plan in plans
+        for spill in plan.spills
+        if missing[spill.preview] > 0
+    ]
+
+
 def unbalanced(counts: FateCounts, summarised: Iterable[tuple[int, bool]]) -> list[str]:
     """Return where the loss balance does not hold: a message without a fate, or one that was summarised and whose
     lines are not in the history. `summarised` are lines, and whether the history has them."""

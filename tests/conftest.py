@@ -13,6 +13,9 @@ settings.register_profile("seeded", deadline=None, derandomize=True, max_example
 settings.load_profile("seeded")
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+CORPUS_FOLDERS = ("claude-code", "codex", "pi", "openai-chat", "chat-json")
+CORPUS_SESSIONS = sorted(path for folder in CORPUS_FOLDERS for path in (CORPUS / folder).glob("*"))
+"""The real sessions of formats that are compacted; none where there is no corpus beside the repository."""
 
 
 @pytest.fixture(autouse=True)

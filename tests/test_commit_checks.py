@@ -5,7 +5,8 @@ import json
 import msgspec
 import pytest
 
-from compactctl import commit_checks, job, job_edits, originals, run, spill_files, splicing
+from compactctl import commit_checks, job, job_edits, line_checks, originals, run, spill_files, splicing
+from compactctl.document import Place
 from compactctl.findings import Finding
 from compactctl.options import Options
 from compactctl.splicing import Replace
@@ -67,15 +68,55 @@ def longer(real):
     return spill_edits
 
 
-def torn(real):
+def misspelled(real):
+    """A preview is written other than it was meant, in as many bytes."""
+
+    def edited(document, splices, until=None, read=None):
+        written = b"".join(real(document, splices, until, read))
+        yield written if until is not None else written.replace(b"Do not guess", b"Do_not guess", 1)
+
+    return edited
+
+
+def one_more(real):
+    """A value that no format reads is replaced, too, and no edit says so."""
+
+    def concrete(document, edits, *rest):
+        return real(document, [*edits, Replace(Place(3, ("note",)), b'"theirs"')], *rest)
+
+    return concrete
+
+
+def elsewhere(real):
+    """An edit replaces the id of a call, too."""
+
+    def spill_edits(*arguments):
+        return [*real(*arguments), Replace(Place(3, ("tool_call_id",)), b'"call_9"')]
+
+    return spill_edits
+
+
+def damaged(real):
     """The result reads with a problem that its source lacks."""
 
     def reread(*arguments):
         document, read = real(*arguments)
-        found = (*read.file_findings, Finding(1, "torn-tail", "the last line is torn"))
-        return document, msgspec.structs.replace(read, file_findings=found)
+        return document, msgspec.structs.replace(read, file_findings=(*read.file_findings, DAMAGE))
 
     return reread
+
+
+def damaged_line(real):
+    """A line that was written reads with a problem that it lacked."""
+
+    def read(line, *rest):
+        found = (DAMAGE,) if b"Do not guess" in line.slice(0, line.size_bytes) else ()
+        return msgspec.structs.replace(real(line, *rest), file_findings=found)
+
+    return read
+
+
+DAMAGE = Finding(1, "nul-run", "zeroes")
 
 
 def stricter(real):
@@ -88,24 +129,45 @@ def stricter(real):
     return make_plan
 
 
+LINES, WHOLE = b"", b'{"role": "user"'
+"""What the last line is, torn or not: all of a file with damage is read again, of another one what changed."""
+
+RESTORABLE = "restorable: putting the originals back gives another file"
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    ("holder", "name", "mutated", "check"),
+    ("holder", "name", "mutated", "last", "check"),
     [
-        (splicing, "edited", flipped, "restorable: putting the originals back gives another file"),
-        (originals, "lines", without_one, "restorable: putting the originals back gives another file"),
-        (originals, "lines", changed, "restorable: putting the originals back gives another file"),
-        (spill_files, "keep", gone, "spills_present: "),
-        (job_edits, "spill_edits", longer, "context_kept: message "),
-        (commit_checks, "reread", torn, "no_new_problem: line 1: torn-tail"),
-        (job, "make_plan", stricter, "settled: line "),
+        (splicing, "edited", flipped, LINES, RESTORABLE),
+        (splicing, "edited", flipped, WHOLE, RESTORABLE),
+        (originals, "lines", without_one, LINES, RESTORABLE),
+        (originals, "lines", without_one, WHOLE, RESTORABLE),
+        (originals, "lines", changed, LINES, RESTORABLE),
+        (originals, "lines", changed, WHOLE, RESTORABLE),
+        (spill_files, "keep", gone, LINES, "spills_present: "),
+        (spill_files, "keep", gone, WHOLE, "spills_present: "),
+        (splicing, "edited", misspelled, LINES, "context_kept: more was written than the planned values"),
+        (splicing, "edited", misspelled, WHOLE, "context_kept: the preview of line 4 is not what was planned"),
+        (splicing, "concrete", one_more, LINES, "context_kept: line 4 is not what was planned"),
+        (job_edits, "spill_edits", elsewhere, LINES, "context_kept: line 4 is not what was planned"),
+        (job_edits, "spill_edits", elsewhere, WHOLE, "context_kept: message "),
+        (job_edits, "spill_edits", longer, LINES, "context_kept: line 4 is not what was planned"),
+        (job_edits, "spill_edits", longer, WHOLE, "context_kept: message "),
+        (line_checks, "_read", damaged_line, LINES, "no_new_problem: line 1: nul-run"),
+        (commit_checks, "reread", damaged, WHOLE, "no_new_problem: line 1: nul-run"),
+        (job, "make_plan", stricter, LINES, "settled: line "),
+        (job, "make_plan", stricter, WHOLE, "settled: line "),
     ],
-    ids=lambda value: getattr(value, "__name__", None),
+    ids=lambda value: "whole" if value == WHOLE else "lines" if value == LINES else getattr(value, "__name__", None),
 )
 def test_a_check_that_does_not_hold_leaves_everything_as_it_was(
-    tmp_path, write_session, monkeypatch, place, holder, name, mutated, check
+    tmp_path, write_session, monkeypatch, place, holder, name, mutated, last, check
 ):
-    path = write_session(big_chat((60_000, 5_000, 70_000)))
+    records = big_chat((60_000, 5_000, 70_000))
+    records[3]["note"] = "ours"
+    path = write_session(records)
+    path.write_bytes(path.read_bytes() + last)
     source = path.read_bytes()
     monkeypatch.setattr(holder, name, mutated(getattr(holder, name)))
     [outcome] = run.spill([str(path)], Options(apply=True, place=place, backup="none")).outcomes

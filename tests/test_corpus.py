@@ -8,17 +8,17 @@ import pytest
 from compactctl import run
 from compactctl.options import Options
 from compactctl.settings import Settings, with_changes
-from tests.conftest import CORPUS
+from tests.conftest import CORPUS_SESSIONS
 
-FOLDERS = ("claude-code", "codex", "pi", "openai-chat", "chat-json")
-FILES = sorted(path for folder in FOLDERS for path in (CORPUS / folder).glob("*"))
 NO_CORPUS = pytest.param(None, marks=pytest.mark.skip(reason="no corpus of real sessions beside the repository"))
 LIMITS = {"default": [], "low": ["layer1.single_limit_bytes=2000", "layer1.round_limit_bytes=8000"]}
 
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("limits", LIMITS)
-@pytest.mark.parametrize("path", FILES or [NO_CORPUS], ids=lambda path: path and f"{path.parent.name}/{path.name[:24]}")
+@pytest.mark.parametrize(
+    "path", CORPUS_SESSIONS or [NO_CORPUS], ids=lambda path: path and f"{path.parent.name}/{path.name[:24]}"
+)
 def test_a_real_session_is_spilled_verified_and_given_back_to_the_byte(path, limits, tmp_path):
     copied = tmp_path / path.name
     shutil.copy(path, copied)

@@ -1,12 +1,14 @@
 import io
+import itertools
 import json
+import random
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactctl.document import MOST_SEEN_BYTES, Document, Place
+from compactctl.document import COPY_BYTES, MOST_SEEN_BYTES, Document, Place
 from compactctl.json_text import read_json, write_json
 from tests.builders.documents import ANY, SHAPE, opened, read
 from tests.builders.json_values import objects, spelled, values
@@ -43,6 +45,32 @@ def test_a_record_has_its_line_place_and_bytes_in_every_earlier_state():
         assert [before.line(record) for record in range(end)] == [document.line(record) for record in range(end)]
         assert [before.value(Place(record, ("a",))) for record in range(end)] == [v["a"] for v in values[:end]]
         assert before.sha256() == document.sha256_of(0, before.size_bytes)
+
+
+def test_a_part_of_a_document_is_read_as_a_file_of_these_bytes():
+    raw = b'{"a":1}\n{"a":2}{"a":3}\r\nno json\n{"a":'
+    document, _ = read(raw)
+    for start, end in itertools.combinations(range(len(raw) + 1), 2):
+        part, alone = document.part(start, end), Document(io.BytesIO(raw[start:end]))
+        assert [record.value for record in part.records(ANY)] == [record.value for record in alone.records(ANY)]
+        assert part.findings == alone.findings
+        assert part.size_bytes == end - start
+        assert part.sha256() == alone.sha256()
+
+
+@pytest.mark.parametrize("size_bytes", [10, 3 * COPY_BYTES + 7])
+def test_bytes_are_the_same_where_none_of_them_differs(size_bytes):
+    raw = random.Random(7).randbytes(size_bytes)
+    document = Document(io.BytesIO(raw))
+    assert document.is_same(0, size_bytes, Document(io.BytesIO(b"xyz" + raw)), 3)
+    assert document.is_same(4, size_bytes, Document(io.BytesIO(raw[4:])), 0)
+    assert document.is_same(4, 4, Document(io.BytesIO(b"")), 0)
+    assert not document.is_same(0, size_bytes, Document(io.BytesIO(raw[:-1])), 0)
+    for at in (0, size_bytes // 2, size_bytes - 1):
+        other = bytearray(raw)
+        other[at] ^= 1
+        assert not document.is_same(0, size_bytes, Document(io.BytesIO(bytes(other))), 0)
+        assert document.is_same(at + 1, size_bytes, Document(io.BytesIO(bytes(other))), at + 1)
 
 
 def test_the_later_state_is_read_on_after_an_earlier_one():
