@@ -197,7 +197,7 @@ def plan(job: Job, failures: Sequence[Failure] = ()) -> None:
     """Plan (again) every session of the file; results in `failures` stay where they are."""
     session, options = job.session, job.options
     layer1 = options.settings.layer1 if job.spills else _NO_LIMITS
-    names = SpillNames(spill_files.existing(job.paths.spills))
+    names = SpillNames(partial(spill_files.existing, job.paths.spills))
     texts = _texts(session.document, job.paths, session.read.format, options.settings.layer1)
     failed = {(failure.exchange, failure.call_id) for failure in failures}
     job.planned = []
@@ -317,5 +317,5 @@ def replan(
     """Return what a second run over a compacted session would spill, under the settings of its receipt."""
     layer1 = made.settings.layer1 if made.spills else _NO_LIMITS
     texts = _texts(document, paths, format_, layer1)
-    names = SpillNames(spill_files.existing(paths.spills))
+    names = SpillNames(partial(spill_files.existing, paths.spills))
     return [make_plan(t.messages, layer1, receipt.ledger((made,), t, layer1), texts, names, failed) for t in contexts]

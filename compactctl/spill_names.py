@@ -6,7 +6,8 @@ other, and any that is taken, gets a cleaned prefix and a hash.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 SUFFIX = ".txt"
 
@@ -18,11 +19,15 @@ _HASH_CHARACTERS = 16
 
 
 class SpillNames:
-    """Gives each spilled text its file name. `existing` are files already there: name to sha256 of the content,
-    or to "" for what can't be a spill of ours (a link, a folder)."""
+    """Gives each spilled text its file name. `existing` tells the files already there, once a name is asked for: name
+    to sha256 of the content, or to "" for what can't be a spill of ours (a link, a folder)."""
 
-    def __init__(self, existing: Mapping[str, str]) -> None:
-        self._taken = {name.casefold(): (name, sha256) for name, sha256 in existing.items()}
+    def __init__(self, existing: Callable[[], Mapping[str, str]]) -> None:
+        self._existing = existing
+
+    @cached_property
+    def _taken(self) -> dict[str, tuple[str, str]]:
+        return {name.casefold(): (name, sha256) for name, sha256 in self._existing().items()}
 
     def assign(self, call_id: str, sha256: str) -> str:
         """Return the name for this text and take it. The same id and text always get the same name."""

@@ -23,7 +23,7 @@ def plan(messages, *, single=50_000, round_=200_000, ledger=None, failed=(), hea
         preview_head_bytes=head_bytes,
         preview_wording=reminder,
     )
-    return make_plan(tuple(messages), settings, ledger or {}, TEXTS, SpillNames({}), failed)
+    return make_plan(tuple(messages), settings, ledger or {}, TEXTS, SpillNames(dict), failed)
 
 
 def chosen(made):
@@ -148,7 +148,7 @@ def test_a_target_spills_on_over_the_whole_context_largest_first(target, spilled
 
     goal = Target(target, tokens_after, 3.5)
     keeps = {(f"#{n}", call_id): [Decided(False)] for n, call_id in enumerate(sizes, 1)}
-    made = make_plan(messages, Layer1(preview_head_bytes=100), keeps, TEXTS, SpillNames({}), target=goal)
+    made = make_plan(messages, Layer1(preview_head_bytes=100), keeps, TEXTS, SpillNames(dict), target=goal)
     assert [spill.result.call_id for spill in made.spills] == spilled
     assert {spill.reason for spill in made.spills} <= {"target"}
     assert len(measured) <= 3
