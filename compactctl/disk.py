@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,7 +44,7 @@ class Snapshot(Struct, frozen=True):
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def open_plain(path: Path | str, *, follow: bool = True) -> BinaryIO:
+def open_plain(path: Path | str, *, follow: bool = True) -> BufferedReader:
     """Open a plain file for reading. Raises OSError for all else: a pipe or a device could keep us waiting for ever.
 
     Without `follow` a link is no plain file either.
@@ -55,7 +56,7 @@ def open_plain(path: Path | str, *, follow: bool = True) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
-    return open(descriptor, "rb", buffering=READ_BUFFER_BYTES)
+    return BufferedReader(FileIO(descriptor), READ_BUFFER_BYTES)
 
 
 def _require_plain(status: os.stat_result) -> None:
@@ -87,11 +88,10 @@ def reading(path: str) -> Iterator[BinaryIO]:
         raise read_error(path, error) from None
     with source:
         try:
-            is_packed = source.read(len(packing.MAGIC)) == packing.MAGIC
+            is_session_packed = _is_packed(source)
         except OSError as error:
             raise read_error(path, error) from None
-        source.seek(0)
-        if not is_packed:
+        if not is_session_packed:
             yield source
             return
         with tempfile.TemporaryFile() as unpacked:
@@ -104,9 +104,16 @@ def is_packed(path: str) -> bool:
     """Return whether a file is compressed by zstd."""
     try:
         with open_plain(path) as source:
-            return source.read(len(packing.MAGIC)) == packing.MAGIC
+            return _is_packed(source)
     except OSError as error:
         raise read_error(path, error) from None
+
+
+def _is_packed(source: BufferedReader) -> bool:
+    """Return whether a file that was just opened is compressed, without filling its buffer."""
+    start = source.raw.read(len(packing.MAGIC))
+    source.raw.seek(0, os.SEEK_SET)
+    return start == packing.MAGIC
 
 
 def _unpack(path: str, source: BinaryIO, unpacked: BinaryIO) -> None:
