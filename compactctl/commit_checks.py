@@ -14,7 +14,7 @@ from compactctl.formats.interface import CompactionEdits
 from compactctl.job import Job, Planned, hidden_tokens, interval_after, replan
 from compactctl.job_edits import Edits
 from compactctl.kept import Kept
-from compactctl.line_checks import read_again
+from compactctl.line_checks import Swap, read_again
 from compactctl.model import Transcript
 from compactctl.outcome import Layer2Note
 from compactctl.plan import Plan
@@ -96,13 +96,17 @@ def _check_lines(job: Job, written: Unchecked, source: BinaryIO) -> tuple[Found,
     if not isinstance(known, Replaced):
         return None
     session, result = job.session, Document(source)
-    lines = read_again(session.document, result, session.read.format, job.plans, known.edits, known.splices)
+    put_back: list[Swap] = []
+    original = written.kept.original(result, lambda splice: put_back.append(Swap.undone_by(splice)))
+    not_restored = verify.not_restored(original, session.document)
+    undone = [] if not_restored else put_back
+    lines = read_again(session.document, result, session.read.format, job.plans, known.edits, known.splices, undone)
     if lines is None:
         return None
     noted = _receipt(job, [_session_note(item) for item in job.planned], written.kept, session.document.line_count)
     contexts = [with_results(transcript, lines.results) for transcript in session.read.transcripts]
     return {
-        "restorable": verify.not_restored(written.kept.original(result), session.document),
+        "restorable": not_restored,
         "context_kept": lines.changes,
         "no_new_problem": lines.new_problems,
         "spills_present": _missing_spills(job),

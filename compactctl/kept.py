@@ -3,7 +3,7 @@ whole original, the lines that a summary stands for.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,13 +33,11 @@ class Kept(Struct):
         kept = (self.whole, self.history, self.summary, self.values, self.copies)
         return [file for file in kept if file is not None]
 
-    def original(self, result: Document) -> Iterator[bytes]:
-        """Yield the original session from what lies on disk, not yet in place."""
-        return originals.restored(
-            result,
-            self.header.output.bytes,
-            *(file.written if file else None for file in (self.whole, self.values, self.copies, self.history)),
-        )
+    def original(self, result: Document, put_back: Callable[[Splice], object] = lambda splice: None) -> Iterator[bytes]:
+        """Yield the original session from what lies on disk, not yet in place; `put_back` is told of each value."""
+        files = (self.whole, self.values, self.copies, self.history)
+        whole, values, copies, lines = (file.written if file else None for file in files)
+        return originals.restored(result, self.header.output.bytes, whole, values, copies, lines, put_back=put_back)
 
 
 def candidate(on_disk: contextlib.ExitStack, path: Path, like: Path | None = None) -> store.Candidate:

@@ -1,7 +1,7 @@
 """Checks of a written session in which values of some lines were replaced, and nothing else.
 
-All other bytes are the source's, and are compared with them one by one: in those lines a format can only read what it
-read before. So the lines that changed are read again, each alone, as it was and as it was written.
+All other bytes are the source's, compared one by one: in those lines a format can only read what it read before. So
+the lines that changed are read again, each alone, as it was and as it was written.
 """
 
 from array import array
@@ -19,8 +19,20 @@ from compactctl.formats.interface import Format
 from compactctl.model import ToolResult
 from compactctl.plan import Plan, Spill
 from compactctl.session import Read
-from compactctl.splicing import Replace, Splices
+from compactctl.splicing import Replace, Splice, Splices
 from compactctl.texts import result_text
+
+
+class Swap(Struct, frozen=True, gc=False):
+    """These bytes of the result stand where the source has so many others."""
+
+    start: int
+    end: int
+    size_bytes: int
+
+    @classmethod
+    def undone_by(cls, splice: Splice) -> "Swap":
+        return cls(splice.start, splice.end, len(splice.new))
 
 
 class LinesRead(Struct):
@@ -34,16 +46,24 @@ class LinesRead(Struct):
 
 
 def read_again(
-    source: Document, result: Document, format_: Format, plans: Iterable[Plan], edits: Sequence[Replace], made: Splices
+    source: Document,
+    result: Document,
+    format_: Format,
+    plans: Iterable[Plan],
+    edits: Sequence[Replace],
+    made: Splices,
+    undone: Sequence[Swap],
 ) -> LinesRead | None:
     """Return what the written lines say that these edits, in order of lines, have changed; `made` is what they came to.
 
-    None where a spilled result can't be read from its line alone.
+    `undone` is what is known to give the source back where it is undone in the result. None where a spilled
+    result can't be read from its line alone.
     """
-    if not _is_spliced(source, result, made):
+    moved = _Moved(made)
+    is_rest_same = undone == moved.swaps
+    if not _is_spliced(source, result, made, is_rest_same=is_rest_same):
         return LinesRead(["more was written than the planned values"])
     spills = _by_record(plans)
-    moved = _Moved(made)
     found = LinesRead()
     for record, group in groupby(edits, lambda edit: edit.place.record):
         start, end = source.offset(record), source.line_end(record)
@@ -68,35 +88,39 @@ def read_again(
     return found
 
 
-def _is_spliced(source: Document, result: Document, made: Splices) -> bool:
-    """Return whether a written file is its source with these splices: both are read, and compared byte by byte."""
+class _Moved:
+    """Where the bytes of a file are once it was spliced."""
+
+    def __init__(self, made: Splices) -> None:
+        self.swaps: list[Swap] = []
+        self._ends = array("Q")
+        self._grown = array("q", [0])
+        for splice in made:
+            start, size_bytes = splice.start + self._grown[-1], splice.end - splice.start
+            self.swaps.append(Swap(start, start + len(splice.new), size_bytes))
+            self._ends.append(splice.end)
+            self._grown.append(self._grown[-1] + len(splice.new) - size_bytes)
+
+    def to(self, offset: int) -> int:
+        """Return where what stood there stands now; of no byte that gave way."""
+        return offset + self._grown[bisect_right(self._ends, offset)]
+
+
+def _is_spliced(source: Document, result: Document, made: Splices, *, is_rest_same: bool) -> bool:
+    """Return whether a written file is its source with these splices, read and compared byte by byte; where it is
+    known that all between them `is_rest_same`, they alone."""
     if result.size_bytes != source.size_bytes + made.growth_bytes:
         return False
     end = grown = 0
     for splice in made:
         at = splice.start + grown
-        if not source.is_same(end, splice.start, result, end + grown):
+        if not is_rest_same and not source.is_same(end, splice.start, result, end + grown):
             return False
         if result.slice(at, at + len(splice.new)) != splice.new:
             return False
         end = splice.end
         grown += len(splice.new) - (splice.end - splice.start)
-    return source.is_same(end, source.size_bytes, result, end + grown)
-
-
-class _Moved:
-    """Where the bytes of a file are once it was spliced."""
-
-    def __init__(self, made: Splices) -> None:
-        self._ends = array("Q")
-        self._grown = array("q", [0])
-        for splice in made:
-            self._ends.append(splice.end)
-            self._grown.append(self._grown[-1] + len(splice.new) - (splice.end - splice.start))
-
-    def to(self, offset: int) -> int:
-        """Return where what stood there stands now; of no byte that gave way."""
-        return offset + self._grown[bisect_right(self._ends, offset)]
+    return is_rest_same or source.is_same(end, source.size_bytes, result, end + grown)
 
 
 def _by_record(plans: Iterable[Plan]) -> dict[int, list[Spill]]:

@@ -125,9 +125,11 @@ def restored(
     values: Path | None,
     copies: Path | None,
     history: Path | None = None,
+    *,
+    put_back: Callable[[Splice], object] = lambda splice: None,
 ) -> Iterator[bytes]:
     """Yield the original of a compacted session: the `whole` that was kept, or the session's first `written_bytes`
-    with the `values` (and `copies` and what moved to the `history`) put back.
+    with the `values` (and `copies` and what moved to the `history`) put back; `put_back` is told of each.
 
     Raises NoReceipt where one of the files is damaged.
     """
@@ -141,6 +143,12 @@ def restored(
         stretches = heapq.merge(*kept, key=lambda stretch: stretch.source)
         splices = (Splice(row.offset, row.offset + row.length, row.original(lines_of_history)) for row in stretches)
         try:
-            yield from splicing.edited(result, splices, until=written_bytes)
+            yield from splicing.edited(result, _told(splices, put_back), until=written_bytes)
         except (EOFError, OSError, OverflowError, MemoryError, ValueError) as error:  # wrong offsets, no base64
             raise NoReceipt(f"{values}: damaged: {error}") from None
+
+
+def _told(splices: Iterable[Splice], put_back: Callable[[Splice], object]) -> Iterator[Splice]:
+    for splice in splices:
+        put_back(splice)
+        yield splice

@@ -176,3 +176,12 @@ def test_a_check_that_does_not_hold_leaves_everything_as_it_was(
     assert path.read_bytes() == source
     left = {file.name for file in tmp_path.rglob("*") if file.is_file()}
     assert {name for name in left if not name.endswith(".txt")} == {path.name}
+
+
+def test_a_byte_that_was_to_stay_is_missed_where_the_original_is_kept_whole(write_session, monkeypatch):
+    path = write_session(big_chat((60_000, 5_000, 70_000)))
+    source = path.read_bytes()
+    monkeypatch.setattr(splicing, "edited", flipped(splicing.edited))
+    [outcome] = run.spill([str(path)], Options(apply=True, place="in place", backup="zst")).outcomes
+    assert "checks: context_kept: more was written than the planned values" in outcome.error.message
+    assert path.read_bytes() == source
