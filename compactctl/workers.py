@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 MOST_WAITING = 64
 """How many bundles are handed to the workers ahead of what was taken from them: no more outcomes than that pile up."""
 
-BUNDLE_FILES, BUNDLE_BYTES = 16, 1_000_000
-"""What a worker is given at once: handing over costs as much as reading a small file."""
+BUNDLE_FILES, BUNDLE_BYTES = 16, 8_000_000
+"""What a worker is given at once, at most: handing over costs as much as reading a small file."""
+
+BUNDLES_A_WORKER = 8
+"""How many bundles each worker has, at least, so that none is left with much when the others are done."""
 
 STOPPING_S = 2.0
 """How long workers may go on after an interrupt that did not reach them themselves."""
@@ -114,11 +117,13 @@ def _threaded(files: Sequence[Input], one: One, jobs: int) -> Generator[Done]:
 
 def _bundles(files: Sequence[Input], jobs: int) -> Iterator[list[Input]]:
     """Yield the files in bundles: small ones together, but so few that every worker has some."""
-    most_files = max(1, min(BUNDLE_FILES, len(files) // (jobs * 4)))
+    bundles = jobs * BUNDLES_A_WORKER
+    most_files = max(1, min(BUNDLE_FILES, len(files) // bundles))
+    most_bytes = min(BUNDLE_BYTES, sum(item.size_bytes for item in files) // bundles)
     bundle: list[Input] = []
     size_bytes = 0
     for item in files:
-        if bundle and (len(bundle) >= most_files or size_bytes + item.size_bytes > BUNDLE_BYTES):
+        if bundle and (len(bundle) >= most_files or size_bytes + item.size_bytes > most_bytes):
             yield bundle
             bundle, size_bytes = [], 0
         bundle.append(item)

@@ -8,8 +8,9 @@ import shutil
 
 import pytest
 
-from compactctl import run
+from compactctl import run, workers
 from compactctl.__main__ import exit_code
+from compactctl.inputs import Input
 from compactctl.options import Options
 from compactctl.outcome import Bytes
 from tests.builders.outcomes import batch, failed, outcome
@@ -48,6 +49,25 @@ def test_what_is_not_shown_is_in_the_totals_and_said(terminal, fake, capsys):
     assert lines[0] == "25 sessions · 25.3 kB"
     assert "...20 of 25, by size; --all, --limit N, --sort, --since DATE show others" in lines
     assert len(lines) < 30
+
+
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "most_files", "most_bytes"),
+    [
+        ([1_000] * 3_000, 2, 16, 16_000),
+        ([1_000] * 40, 2, 2, 2_000),
+        ([1_000_000] * 320, 2, 8, 8_000_000),
+        ([1_000_000] * 64, 4, 2, 2_000_000),
+        ([30_000_000, 1_000, 1_000, 30_000_000], 2, 1, 30_000_000),
+        ([0] * 100, 2, 6, 0),
+    ],
+)
+def test_workers_are_given_bundles_in_order_and_none_waits_long_for_another(sizes, jobs, most_files, most_bytes):
+    files = [Input(str(index), str(index), is_explicit=False, size_bytes=size) for index, size in enumerate(sizes)]
+    bundles = list(workers._bundles(files, jobs))
+    assert [item for bundle in bundles for item in bundle] == files
+    assert max(map(len, bundles)) == most_files
+    assert max(sum(item.size_bytes for item in bundle) for bundle in bundles) == most_bytes
 
 
 def test_a_pipe_gets_all_of_them_in_their_order(fake, capsys):
