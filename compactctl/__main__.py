@@ -5,7 +5,7 @@ import gc
 import sys
 from typing import cast
 
-CONTAINERS_BETWEEN_COLLECTIONS = 50_000
+CONTAINERS_BETWEEN_COLLECTIONS = 200_000
 """How often garbage is looked for. A session is read into values that make no circles; by default, one in twenty
 seconds goes into finding that out."""
 
