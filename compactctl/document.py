@@ -17,7 +17,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
@@ -392,16 +392,10 @@ class Document:
         """Return the file as it was before this record was written: a document of its own, to be read by any format.
 
         For a whole file ask for `len(document)`. What both know has the same index, line, place and bytes in both.
-        Neither is walked while the other one is (`part`). Raises IndexError.
+        The two share their source, so neither is walked while the other one is. Raises IndexError.
         """
-        return self.part(0, self.size_bytes if record == len(self) else self._starts[record])
-
-    def part(self, start: int, end: int) -> "Document":
-        """Return these bytes of the file as a document of its own.
-
-        The two share their source, so neither is walked while the other one is.
-        """
-        return Document(io.BufferedReader(_SomeBytes(self._read, start, end), COPY_BYTES))
+        end = self.size_bytes if record == len(self) else self._starts[record]
+        return Document(io.BufferedReader(_FirstBytes(self._source, end), COPY_BYTES))
 
     # bytes -------------------------------------------------------------------------------------
 
@@ -453,13 +447,12 @@ def _descriptor(source: BinaryIO) -> int | None:
         return None
 
 
-class _SomeBytes(io.RawIOBase):
-    """The bytes of a file from `start` to `end` as a file. Closing it leaves the other one open."""
+class _FirstBytes(io.RawIOBase):
+    """The first bytes of a file as a file. Closing it leaves the other one open."""
 
-    def __init__(self, read: Callable[[int, int], bytes], start: int, end: int) -> None:
-        self._read = read
-        self._start = start
-        self._size_bytes = end - start
+    def __init__(self, source: BinaryIO, size_bytes: int) -> None:
+        self._source = source
+        self._size_bytes = size_bytes
         self._offset = 0
 
     def readable(self) -> bool:
@@ -477,8 +470,8 @@ class _SomeBytes(io.RawIOBase):
         return self._offset
 
     def readinto(self, buffer: Any, /) -> int:
-        size_bytes = max(0, min(len(buffer), self._size_bytes - self._offset))
-        begin = self._start + self._offset
-        buffer[:size_bytes] = self._read(begin, begin + size_bytes)
-        self._offset += size_bytes
-        return size_bytes
+        self._source.seek(self._offset)
+        read = self._source.read(max(0, min(len(buffer), self._size_bytes - self._offset)))
+        buffer[: len(read)] = read
+        self._offset += len(read)
+        return len(read)

@@ -4,6 +4,7 @@ All other bytes are the source's, compared one by one: in those lines a format c
 the lines that changed are read again, each alone, as it was and as it was written.
 """
 
+import io
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -67,7 +68,7 @@ def read_again(
     found = LinesRead()
     for record, group in groupby(edits, lambda edit: edit.place.record):
         start, end = source.offset(record), source.line_end(record)
-        old, new = source.part(start, end), result.part(moved.to(start), moved.to(end))
+        old, new = _alone(source, start, end), _alone(result, moved.to(start), moved.to(end))
         known, read, own = _read(old, format_), _read(new, format_), spills.get(record, [])
         written = {each.place: each for each in _results(read)}
         if any(spill.result.place not in written for spill in own):
@@ -131,6 +132,11 @@ def _by_record(plans: Iterable[Plan]) -> dict[int, list[Spill]]:
             alone = msgspec.structs.replace(spill.result, place=Place(0, spill.result.place.route))
             found.setdefault(spill.result.place.record, []).append(msgspec.structs.replace(spill, result=alone))
     return found
+
+
+def _alone(document: Document, start: int, end: int) -> Document:
+    """Return some bytes of a file as a document of their own: they are lines, which are read at once anyway."""
+    return Document(io.BytesIO(document.slice(start, end)))
 
 
 def _read(line: Document, format_: Format) -> Read:

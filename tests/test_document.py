@@ -1,5 +1,4 @@
 import io
-import itertools
 import json
 import random
 
@@ -45,17 +44,6 @@ def test_a_record_has_its_line_place_and_bytes_in_every_earlier_state():
         assert [before.line(record) for record in range(end)] == [document.line(record) for record in range(end)]
         assert [before.value(Place(record, ("a",))) for record in range(end)] == [v["a"] for v in values[:end]]
         assert before.sha256() == document.sha256_of(0, before.size_bytes)
-
-
-def test_a_part_of_a_document_is_read_as_a_file_of_these_bytes():
-    raw = b'{"a":1}\n{"a":2}{"a":3}\r\nno json\n{"a":'
-    document, _ = read(raw)
-    for start, end in itertools.combinations(range(len(raw) + 1), 2):
-        part, alone = document.part(start, end), Document(io.BytesIO(raw[start:end]))
-        assert [record.value for record in part.records(ANY)] == [record.value for record in alone.records(ANY)]
-        assert part.findings == alone.findings
-        assert part.size_bytes == end - start
-        assert part.sha256() == alone.sha256()
 
 
 @pytest.mark.parametrize("size_bytes", [10, 3 * COPY_BYTES + 7])
