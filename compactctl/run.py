@@ -31,9 +31,10 @@ from compactctl.errors import (
 )
 from compactctl.inputs import Input, Inputs
 from compactctl.options import IN_PLACE, Options, target_tokens
-from compactctl.outcome import Batch, Outcome, Problem, Tally, failed
+from compactctl.outcome import Outcome, Problem, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened, opened_to_compact
+from compactctl.totals import Batch, Tally
 
 if TYPE_CHECKING:
     from compactctl import desk

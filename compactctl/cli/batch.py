@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from compactctl.config import Config
     from compactctl.options import Audit, Destination, Options, Selection
     from compactctl.options import Scoring as ScoringOptions
-    from compactctl.outcome import Batch, Outcome
+    from compactctl.outcome import Outcome
     from compactctl.outputs import Printer, View
     from compactctl.settings import Settings
+    from compactctl.totals import Batch
 
 
 def execute(

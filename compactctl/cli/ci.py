@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from compactctl.outcome import Batch, Outcome
+    from compactctl.outcome import Outcome
     from compactctl.outputs import View
+    from compactctl.totals import Batch
 
 CHOICES = ("auto", "github", "gitlab", "none")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from compactctl.outcome import Batch, Outcome
+    from compactctl.outcome import Outcome
+    from compactctl.totals import Batch
 
 OUTPUTS = {
     "table": "pages and tables for people",

@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from compactctl import __version__
-from compactctl.outcome import Batch, Outcome, ScoresNote
+from compactctl.outcome import Outcome, ScoresNote
 from compactctl.outputs import View, words
 from compactctl.outputs.pages import table
 from compactctl.outputs.safe import clipped, visible
 from compactctl.predictions import ALL, Score
+from compactctl.totals import Batch
 
 WAYS = {
     "new": "what is new since the request before (4,000 bytes and more), in all and by what most of it is",

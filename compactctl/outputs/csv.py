@@ -11,9 +11,10 @@ from typing import Any
 from msgspec import UNSET
 
 from compactctl.findings import GROUPS
-from compactctl.outcome import SEVERITIES, Batch, Outcome
+from compactctl.outcome import SEVERITIES, Outcome
 from compactctl.outputs import Printer, View, words
 from compactctl.outputs.safe import visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

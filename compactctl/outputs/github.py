@@ -9,11 +9,12 @@ import re
 
 from msgspec import Struct
 
-from compactctl.outcome import SEVERITIES, Batch, Outcome
+from compactctl.outcome import SEVERITIES, Outcome
 from compactctl.outputs import View, reported
 from compactctl.outputs.reported import Told
 from compactctl.outputs.safe import visible
 from compactctl.outputs.words import count
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View, reported
 from compactctl.outputs.json import dumps
 from compactctl.outputs.reported import Told
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

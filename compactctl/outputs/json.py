@@ -6,9 +6,10 @@ import msgspec
 import orjson
 
 from compactctl import __version__
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View
 from compactctl.outputs.safe import escaped_json, visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View
 from compactctl.outputs.json import dumps
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

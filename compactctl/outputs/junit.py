@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View, reported
 from compactctl.outputs.reported import Told
 from compactctl.outputs.safe import visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, Layer1Note, Outcome
+from compactctl.outcome import Layer1Note, Outcome
 from compactctl.outputs import Printer, View, layer2, words
 from compactctl.outputs.safe import visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import UNSET
 from tabulate import tabulate
 
-from compactctl.outcome import SEVERITIES, Batch, BigResult, Details, FindingNote, Layer1Note, Outcome
+from compactctl.outcome import SEVERITIES, BigResult, Details, FindingNote, Layer1Note, Outcome
 from compactctl.outputs import View, layer2, words
 from compactctl.outputs.safe import clipped, visible
+from compactctl.totals import Batch
 
 LABEL_WIDTH = 10
 NAME_WIDTH = 40

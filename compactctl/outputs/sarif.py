@@ -11,11 +11,12 @@ from typing import Any
 
 from compactctl import __version__
 from compactctl.findings import GROUPS, RULES
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View, reported
 from compactctl.outputs.json import dumps
 from compactctl.outputs.reported import Told
 from compactctl.rules import page
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

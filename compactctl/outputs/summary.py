@@ -5,11 +5,12 @@ As in `markdown`, nothing from a session becomes markup. It stays small: GitHub 
 
 from collections import Counter
 
-from compactctl.outcome import SEVERITIES, Batch, Outcome
+from compactctl.outcome import SEVERITIES, Outcome
 from compactctl.outputs import View, reported, words
 from compactctl.outputs.markdown import cell, table
 from compactctl.outputs.reported import Told
 from compactctl.outputs.safe import clipped
+from compactctl.totals import Batch
 
 ENCODING: str | None = "utf-8"
 

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from msgspec import UNSET, Struct
 
 from compactctl.agents import LEAST_CHARACTERS, session_id
-from compactctl.outcome import Batch, Outcome, forecasts
+from compactctl.outcome import Outcome, forecasts
 from compactctl.outputs import Printer, View, words
 from compactctl.outputs.pages import NAME_WIDTH, labelled, name, page, paint, table
 from compactctl.outputs.safe import clipped, visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = None
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, Outcome
+from compactctl.outcome import Outcome
 from compactctl.outputs import View, reported, words
 from compactctl.outputs.pages import paint
 from compactctl.outputs.reported import Told
 from compactctl.outputs.safe import visible
+from compactctl.totals import Batch
 
 ENCODING: str | None = None
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from compactctl.outcome import SEVERITIES, Batch, FindingNote, Forecast, KeepCounts, Outcome, Tokens, WouldSpill
+from compactctl.outcome import SEVERITIES, FindingNote, KeepCounts, Outcome, Tokens, WouldSpill
 from compactctl.outputs.safe import clipped, visible
+from compactctl.totals import Batch, Forecast
 
 _UNITS = ("kB", "MB", "GB", "TB")
 

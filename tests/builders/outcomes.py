@@ -3,7 +3,6 @@
 from typing import Any
 
 from compactctl.outcome import (
-    Batch,
     BigResult,
     Bytes,
     CompactionNote,
@@ -19,6 +18,7 @@ from compactctl.outcome import (
     Tokens,
     WouldSpill,
 )
+from compactctl.totals import Batch
 
 KINDS = ("text", "calls", "results", "media", "reasoning", "copies", "progress", "other")
 

@@ -4,7 +4,7 @@ import pytest
 
 from compactctl import run
 from compactctl.cli import streams
-from compactctl.outcome import Batch
+from compactctl.totals import Batch
 from tests.cli.running import PATH_COMMANDS, FakeRun
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from compactctl.outcome import Batch
+from compactctl.totals import Batch
 
 SAMPLES = Path(__file__).parents[2] / "sample_sessions"
 PATH_COMMANDS = ("inspect", "estimate", "spill", "summarize", "compact", "restore", "verify")

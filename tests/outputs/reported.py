@@ -2,8 +2,9 @@
 
 import re
 
-from compactctl.outcome import Batch, FindingNote, Problem
+from compactctl.outcome import FindingNote, Problem
 from compactctl.outputs import View, load
+from compactctl.totals import Batch
 from tests.builders.outcomes import HOSTILE, batch, failed, outcome
 
 ROOT = "/srv/repo"

@@ -1,9 +1,10 @@
 """How scores are shown."""
 
-from compactctl.outcome import Batch, ScoresNote
+from compactctl.outcome import ScoresNote
 from compactctl.outputs import View, table
 from compactctl.outputs.accuracy import bars, head
 from compactctl.predictions import ALL, Worst
+from compactctl.totals import Batch
 from tests.builders.scored import note, score
 
 

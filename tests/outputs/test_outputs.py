@@ -7,9 +7,10 @@ import orjson
 import pytest
 from msgspec import UNSET
 
-from compactctl.outcome import Batch, Disk, FindingNote, KeepCounts, ResumeNote
+from compactctl.outcome import Disk, FindingNote, KeepCounts, ResumeNote
 from compactctl.outputs import OUTPUTS, View, load, words
 from compactctl.outputs.json import dumps
+from compactctl.totals import Batch
 from tests.builders.outcomes import HOSTILE, batch, failed, finding, hostile, outcome, spilled, tokens
 
 COMMANDS = ("inspect", "estimate", "spill", "restore", "verify")
