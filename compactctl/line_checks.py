@@ -17,6 +17,7 @@ from msgspec import Struct
 from compactctl import verify
 from compactctl.document import Document, Place
 from compactctl.formats.interface import Format
+from compactctl.json_text import read_json
 from compactctl.model import ToolResult
 from compactctl.plan import Plan, Spill
 from compactctl.session import Read
@@ -151,11 +152,11 @@ def _results(read: Read) -> Iterable[ToolResult]:
 def _is_planned(old: Document, new: Document, edits: Iterable[Replace]) -> bool:
     """Return whether a line is what it was but for these values, all of it decoded."""
     try:
-        value, written = msgspec.json.decode(old.raw(0)), msgspec.json.decode(new.raw(0))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value, written = read_json(old.raw(0)), read_json(new.raw(0))
+    except (ValueError, RecursionError):
         return False
     for edit in edits:
-        value = _with_value(value, edit.place.route, msgspec.json.decode(edit.json))
+        value = _with_value(value, edit.place.route, read_json(edit.json))
     return bool(value == written)
 
 

@@ -1,5 +1,6 @@
 """What reading the changed lines again tells is what reading all of the result tells: on real files of every format."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from compactctl import commit, commit_checks, run
 from compactctl.options import Options
 from compactctl.session import opened
 from compactctl.settings import Settings, with_changes
+from tests.builders.big_chat import big_chat
 from tests.conftest import CORPUS_SESSIONS
-from tests.runs import files_in
+from tests.runs import files_in, spill
 
 SAMPLES = sorted((Path(__file__).parents[1] / "sample_sessions").rglob("*.jsonl"))
 LOW = with_changes(Settings(), ["layer1.single_limit_bytes=2000", "layer1.round_limit_bytes=8000"])
@@ -33,6 +35,15 @@ def test_both_ways_to_check_put_the_same_files_in_place(path, tmp_path, monkeypa
     monkeypatch.setattr(commit, "values_replaced", lambda *_: None)
     assert _written(source) == by_lines
     assert len(read_whole) == 1 + _is_damaged(source)
+
+
+@pytest.mark.parametrize(
+    "odd", ["1e400", "-1E+999", "123456789012345678901234567890", "[" * 500 + "]" * 500, '"\\u0000"', '{"a":1,"a":2}']
+)
+def test_a_line_with_an_odd_value_is_read_again_alone(odd, write_session):
+    rows = [json.dumps(record).encode() for record in big_chat()]
+    path = write_session([row.replace(b"{", b'{"odd": ' + odd.encode() + b", ", 1) for row in rows])
+    assert spill(path).status == "applied"
 
 
 def _noted(function, calls):
