@@ -49,10 +49,10 @@ class Cost:
     peak_bytes: int
 
 
-def cost(command: Sequence[str]) -> Cost:
+def cost(command: Sequence[str], environment: Mapping[str, str] = ENVIRONMENT) -> Cost:
     """Run a command and return what it took, or leave where it failed."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)

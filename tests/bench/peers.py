@@ -2,15 +2,22 @@
 
     python -m tests.bench.peers FOLDER
 
-FOLDER is where `tests/bench/install_peers` has put them; one that is not there is left out, and said so.
+FOLDER is where `tests/bench/install_peers` has put them; one that is not there is left out, and said so, as is one that
+does not find the sessions. All run in a home of their own: some change what they find there.
 """
 
+import json
 import os
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.bench.__main__ import FOLDER, RUNS, cost, median
+from tests.bench.__main__ import ENVIRONMENT, FOLDER, RUNS, cost, median
 from tests.bench.generate import generate
+
+SESSIONS = {"compactctl inspect -j 1": "sessions", "ccusage": "sessions", "claude-context-cost": "transcripts"}
+"""Where the output of a tool that looks for the sessions itself lists them."""
 
 
 def home_of(paths: list[Path]) -> Path:
@@ -25,11 +32,17 @@ def home_of(paths: list[Path]) -> Path:
     return home
 
 
+def sessions_found(command: Sequence[str], key: str, environment: Mapping[str, str]) -> int:
+    """Return how many sessions a tool's JSON lists: one that looks where none are is fast."""
+    ended = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=False)
+    return len(json.loads(ended.stdout)[key]) if ended.returncode == 0 else 0
+
+
 def main() -> None:
     peers = Path(sys.argv[1])
     paths = generate(FOLDER)
     home = home_of(paths)
-    os.environ |= {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")}
+    environment = ENVIRONMENT | {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")}
     project = str(home / ".claude" / "projects")
     loop = "import sys, json\nfor path in sys.argv[1:]:\n for line in open(path, 'rb'): json.loads(line)"
     commands = {
@@ -45,8 +58,11 @@ def main() -> None:
         if not Path(command[0]).exists():
             print(f"{name:28}left out: not installed in {peers}")
             continue
+        if name in SESSIONS and (found := sessions_found(command, SESSIONS[name], environment)) != len(paths):
+            print(f"{name:28}left out: found {found} of {len(paths)} sessions")
+            continue
         try:
-            middle = median([cost(command) for _ in range(RUNS)])
+            middle = median([cost(command, environment) for _ in range(RUNS)])
         except SystemExit as error:
             print(f"{name:28}left out: {error}")
             continue
