@@ -15,14 +15,22 @@ from tests.builders.big_chat import big_chat
 PLACES = ("beside", "in place")
 
 
-def flipped(real):
-    """One byte of the session is written other than it was meant."""
+def written_as(meant, wrong):
+    """Return how the session is written with another text in the place of one that was meant, as long as that."""
 
-    def edited(document, splices, until=None, read=None):
-        written = b"".join(real(document, splices, until, read))
-        yield written if until is not None else written.replace(b"role", b"rule", 1)
+    def mutated(real):
+        def edited(document, splices, until=None, read=None):
+            written = b"".join(real(document, splices, until, read))
+            yield written if until is not None else written.replace(meant, wrong, 1)
 
-    return edited
+        return edited
+
+    return mutated
+
+
+flipped = written_as(b"role", b"rule")
+misspelled = written_as(b"Do not guess", b"Do_not guess")
+"""A name that was to stay, and a preview."""
 
 
 def without_one(real):
@@ -66,16 +74,6 @@ def longer(real):
         ]
 
     return spill_edits
-
-
-def misspelled(real):
-    """A preview is written other than it was meant, in as many bytes."""
-
-    def edited(document, splices, until=None, read=None):
-        written = b"".join(real(document, splices, until, read))
-        yield written if until is not None else written.replace(b"Do not guess", b"Do_not guess", 1)
-
-    return edited
 
 
 def one_more(real):
