@@ -189,7 +189,7 @@ def _new_session(session: Session, seed: str) -> NewSession:
     source = session.path if session.path == "-" else os.path.abspath(session.path)
     made = format_.new_session(session.document, session.read.transcripts[0], source, seed)
     if made is None:
-        raise NoNewId(f"{session.path}: a {format_.name} file like this has no session id to give anew")
+        raise NoNewId(f"{session.path}: this {format_.name} file has no session id to give anew")
     return made
 
 

@@ -106,6 +106,6 @@ def test_in_a_folder_what_has_no_id_of_its_own_is_skipped_and_said_and_the_other
         assert told[f"{claude.SESSION_ID}.jsonl"].status != "skipped"
         skipped = told["s.jsonl"]
         assert (skipped.status, skipped.exit_code, skipped.error.code) == ("skipped", 0, "no_new_id")
-        assert skipped.error.message.endswith("a chat file like this has no session id to give anew")
+        assert skipped.error.message.endswith("this chat file has no session id to give anew")
         alone = only(command([str(named)], asked))
         assert (alone.status, alone.exit_code, alone.error.code) == ("failed", 2, "no_new_id")

@@ -42,22 +42,18 @@ def main() -> None:
               f"bound {bound / 1e6:,.0f} MB")  # fmt: skip
         compactctl = [sys.executable, "-m", "compactctl"]
         loop = "import sys, json\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
-        for name, command in {
-            "json.loads, every line": [sys.executable, "-c", loop, str(path)],
-            "compactctl inspect": [*compactctl, "inspect", "-q", "-o", "json", str(path)],
-            "compactctl spill": [*compactctl, "spill", "-q", "-o", "json", str(path)],
-            "  --apply": [*compactctl, "spill", "-q", "-o", "json", "--apply", str(path)],
-            "  --apply --new-session": [
-                *compactctl,
-                "spill",
-                "-q",
-                "-o",
-                "json",
-                "--apply",
-                "--new-session",
-                str(path),
-            ],
+        spilled = path.with_name("big.compacted.jsonl")
+        commands = {"json.loads, every line": [sys.executable, "-c", loop, str(path)]}
+        for name, words in {
+            "compactctl inspect": ["inspect", path],
+            "compactctl spill": ["spill", path],
+            "  --apply": ["spill", "--apply", path],
+            "  verify of that": ["verify", spilled],
+            "  restore of that": ["restore", "--out", Path(folder) / "restored", spilled],
+            "  --apply --new-session": ["spill", "--apply", "--new-session", path],
         }.items():
+            commands[name] = [*compactctl, *map(str, words), "-q", "-o", "json"]
+        for name, command in commands.items():
             once = cost(command)
             print(f"{name:26}{once.cpu_s:>8.1f} s of CPU{once.peak_bytes / 1e6:>8,.0f} MB at its peak")
 
