@@ -6,6 +6,7 @@ a schema number; every released one stays readable.
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -85,7 +86,7 @@ class SessionNote(Struct, frozen=True):
     messages: int
     tokens: TokensNote
     decisions: Collection[Decision]
-    """Hundreds of thousands where the session is huge: those that are made here are `Rows`."""
+    """Hundreds of thousands where the session is huge: those that are made or read here are `Rows`."""
     failures: tuple[str, ...] = ()
     layer2: Layer2Note | None = None
     fates: tuple[Fate, ...] = ()
@@ -157,12 +158,38 @@ def _indented(value: object) -> bytes:
 def decode(raw: bytes, name: str) -> Receipt:
     """Return the receipt in these bytes. Raises NoReceipt, naming the file, where they are none we can read."""
     try:
-        receipt = msgspec.json.decode(raw, type=Receipt)
+        read = msgspec.json.decode(raw, type=_Read)
+        sessions = tuple(SessionNote(**_fields(session) | {"decisions": _packed(session)}) for session in read.sessions)
+        receipt = Receipt(**_fields(read) | {"sessions": sessions})
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NoReceipt(f"{name}: not a receipt of compactctl: {error}") from None
     if receipt.schema != SCHEMA:
         raise NoReceipt(f"{name}: a receipt of schema {receipt.schema}; this version reads {SCHEMA}")
     return receipt
+
+
+class _SessionRead(SessionNote, frozen=True):
+    """A session's note with its decisions as they stand in the bytes: never all at once as values."""
+
+    decisions: list[msgspec.Raw]  # type: ignore[assignment]
+
+
+class _Read(Receipt, frozen=True):
+    """A receipt with such notes."""
+
+    sessions: tuple[_SessionRead, ...]
+
+
+def _fields(note: Struct) -> dict[str, Any]:
+    return {name: getattr(note, name) for name in note.__struct_fields__}
+
+
+def _packed(session: _SessionRead) -> Rows[Decision]:
+    decoder, made = msgspec.json.Decoder(Decision), Rows(Decision)
+    for raw in session.decisions:
+        made.append(decoder.decode(raw))
+    made.close()
+    return made
 
 
 def decisions(plan: Plan) -> Rows[Decision]:

@@ -47,5 +47,13 @@ class Rows(Collection[T], Generic[T]):
     def __len__(self) -> int:
         return self._packed + len(self._newest)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other one has the same values in the same order, packed or not."""
+        if not isinstance(other, Collection):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __contains__(self, value: object) -> bool:
         return any(each == value for each in self)

@@ -33,6 +33,17 @@ def test_more_may_follow_when_it_was_closed():
     assert list(made)[-2:] == [(BLOCK, f"é{BLOCK}", b"\xff%d" % BLOCK), (7, "seven", b"7")]
 
 
+def test_rows_are_equal_where_their_values_are():
+    made, same, other = rows(BLOCK + 2), rows(BLOCK + 2), rows(BLOCK + 1)
+    same.close()
+    other.append((-1, "", b""))
+    assert made == same
+    assert made == list(same)
+    assert made != other
+    assert made != rows(BLOCK + 1)
+    assert made != BLOCK + 2
+
+
 def test_many_values_take_far_less_room_than_they_would_as_objects():
     made = rows(4 * BLOCK)
     assert sum(map(len, made._blocks)) < 4 * BLOCK * 24
