@@ -170,7 +170,7 @@ def start(
         raise UsageError(f"{session.path}: a packed session can't be changed in place; unpack it first")
     if options.place == NEW_SESSION:
         job.source_sha256 = session.document.sha256()
-        job.new = _new_session(session, job.source_sha256)
+        job.new = new_session(session, job.source_sha256)
         job.paths = layout.own_paths(paths.session.with_name(job.new.name))
     if options.slim:
         job.slimming = _slimming(job)
@@ -184,7 +184,8 @@ def _slimming(job: Job) -> list[Edit]:
     return job.session.read.format.slim_edits(document, limit, where)
 
 
-def _new_session(session: Session, seed: str) -> NewSession:
+def new_session(session: Session, seed: str) -> NewSession:
+    """Return what the new session is called. Raises NoNewId where the format knows no ids."""
     format_ = session.read.format
     source = session.path if session.path == "-" else os.path.abspath(session.path)
     made = format_.new_session(session.document, session.read.transcripts[0], source, seed)

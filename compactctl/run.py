@@ -30,7 +30,7 @@ from compactctl.errors import (
     WriteError,
 )
 from compactctl.inputs import Input, Inputs
-from compactctl.options import IN_PLACE, Options, target_tokens
+from compactctl.options import IN_PLACE, NEW_SESSION, Options, target_tokens
 from compactctl.outcome import Outcome, Problem, failed
 from compactctl.places import Places
 from compactctl.session import STANDARD_INPUT, opened, opened_to_compact
@@ -207,6 +207,11 @@ def _found_to_shrink(paths: Sequence[str], options: Options) -> Inputs:
     if options.place == IN_PLACE and (options.out is not None or STANDARD_INPUT in paths):
         raise UsageError("--in-place puts the result where the source is: it goes with neither --out nor -")
     found = _found(paths, options)
+    if options.place == NEW_SESSION:
+        from compactctl import new_sessions
+
+        found = new_sessions.without_made(found)
+        new_sessions.require_different(found, options)
     _require_places(paths if options.apply else (), found, options, lambda item: _spilled(item, options))
     return found
 

@@ -133,12 +133,12 @@ def _restored(path: str, kept: Kept, options: Options, folder: Path) -> Outcome:
 
 
 def _what_it_equals(kept: Kept) -> str:
-    """Return what an original is the same as: its source, or what was there where that is now the compacted session."""
+    """Return what an original is the same as. Its source may have changed since, and is not looked at."""
     name = kept.source.name
     if name == STANDARD_INPUT:
         return "what came from standard input,"
     if name != kept.output.name:
-        return name
+        return f"what {name} was when it was compacted,"
     generation = kept.receipt.generation if kept.receipt else None
     return f"what {name} was before {'it was compacted' if generation is None else f'compaction {generation}'},"
 

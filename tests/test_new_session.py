@@ -5,9 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from compactctl import run
+from compactctl.errors import OutputCollision
 from compactctl.options import Options
+from compactctl.settings import Layer1, Settings
 from tests.builders import claude
 from tests.builders.agents import SESSIONS, claude_session, pi_session
 from tests.builders.big_chat import big_chat
@@ -109,3 +112,43 @@ def test_in_a_folder_what_has_no_id_of_its_own_is_skipped_and_said_and_the_other
         assert skipped.error.message.endswith("this chat file has no session id to give anew")
         alone = only(command([str(named)], asked))
         assert (alone.status, alone.exit_code, alone.error.code) == ("failed", 2, "no_new_id")
+
+
+def test_two_files_that_would_become_one_new_session_are_told_before_anything_is_written(tmp_path):
+    held = claude_session()
+    (tmp_path / "a.jsonl").write_bytes(held)
+    (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(held))
+    (tmp_path / "c.jsonl").write_bytes(held[: held.rindex(b"\n", 0, -1) + 1])
+    for apply in (False, True):
+        with pytest.raises(OutputCollision, match=r"a\.jsonl and .*b\.jsonl\.zst hold the same"):
+            run.spill([str(tmp_path)], Options(apply=apply, place="new session"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl.zst", "c.jsonl"]
+    done = run.spill([str(tmp_path)], Options(apply=True, place="beside", out=str(tmp_path / "out")))
+    assert done.exit_code == 0
+
+
+def test_files_of_one_size_that_hold_something_else_or_no_session_are_no_collision(tmp_path):
+    held = claude_session()
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(held.replace(b"claude", b"clau" + name[:1].encode() + b"e", 1))
+        (tmp_path / f"no-{name}").write_bytes(b'{"no": "session"}\n')
+    batch = run.spill([str(tmp_path)], Options(apply=True, place="new session"))
+    assert [outcome.status for outcome in batch.outcomes] == ["applied", "applied"]
+    made = {outcome.output.session for outcome in batch.outcomes}
+    assert len(made) == 2
+
+
+def test_a_new_session_is_not_compacted_in_one_run_with_its_source(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(claude_session())
+    made = spill(path, Options(apply=True, place="new session")).output.session
+    lower = Settings(layer1=Layer1(single_limit_bytes=300))
+    batch = run.spill([str(tmp_path)], Options(apply=True, place="new session", settings=lower))
+    assert [outcome.path for outcome in batch.outcomes] == [str(path)]
+    assert batch.notes == [
+        "left out: 1 made by --new-session of another session here (to compact it, leave that one out)"
+    ]
+    assert len(run.inspect([str(tmp_path)], Options()).outcomes) == 2
+    for paths, read in (([str(path), made], [str(path)]), ([made], [made])):
+        named = run.spill(paths, Options(apply=False, place="new session"))
+        assert [outcome.path for outcome in named.outcomes] == read

@@ -133,8 +133,7 @@ def _who_headers(view: View) -> tuple[str, ...]:
 def _cells(command: str, outcome: Outcome, view: View) -> list[str]:
     who = _who(outcome, view)
     if outcome.status in ("failed", "skipped"):
-        said = f"{outcome.status}: {outcome.error.code}" if outcome.error is not None else outcome.status
-        return [*who, *([""] * (len(_headers(command, view)) - 1)), paint(said, outcome.status, view)]
+        return [*who, *([""] * (len(_headers(command, view)) - 1)), paint(_status(outcome), outcome.status, view)]
     cells = (view.terminal and _CELLS_AT_TERMINAL.get(command)) or _CELLS.get(command, _look)
     mended = Counter(said for _, said, _, _ in words.mended(outcome))
     said = ", ".join(filter(None, [words.problems(outcome.findings), *(f"{n:,} {done}" for done, n in mended.items())]))
@@ -204,6 +203,11 @@ def _estimates(outcome: Outcome) -> list[str]:
     return [visible(outcome.format or "-"), " · ".join(said), window, _fill(outcome)[1]]
 
 
+def _status(outcome: Outcome) -> str:
+    """Return what became of a session, and what was wrong where anything was, also where it was written."""
+    return outcome.status if outcome.error is None else f"{outcome.status}: {outcome.error.code}"
+
+
 def _spills(outcome: Outcome) -> list[str]:
     return _spilled(outcome, "{:,}".format)
 
@@ -221,7 +225,7 @@ def _spilled(outcome: Outcome, number: Callable[[int], str]) -> list[str]:
     if outcome.bytes is not UNSET:
         before, after = words.size(outcome.bytes.before), words.size(outcome.bytes.after)
         file = before if before == after else f"{before} -> {after}"
-    return [outcome.status, f"{spills:,}" if spills else "-", context, file]
+    return [_status(outcome), f"{spills:,}" if spills else "-", context, file]
 
 
 def _summarised(outcome: Outcome) -> list[str]:
@@ -237,7 +241,7 @@ def _summarised(outcome: Outcome) -> list[str]:
 
 
 def _restored(outcome: Outcome) -> list[str]:
-    return [outcome.status, visible(outcome.output.session) if outcome.output else "-"]
+    return [_status(outcome), visible(outcome.output.session) if outcome.output else "-"]
 
 
 def _verdict(outcome: Outcome) -> list[str]:
