@@ -39,7 +39,7 @@ def carry_out(job: Job) -> list[Outcome]:
     """Return what was done by a job, or would be without `apply`. Raises WriteError or VerifyError."""
     if not job.has_work:
         if job.options.apply:
-            generations.mend(layout.own_paths(Path(job.session.path)), job.session.own_receipt)
+            generations.mend(generations.paths_of(job.session.path), job.session.own_receipt)
         outcomes = [_described(job, item, "unchanged") for item in job.planned]
         _say_slimmed(outcomes[0], job)
         return outcomes

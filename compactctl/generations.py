@@ -4,6 +4,7 @@ A compaction in place never overwrites what an earlier one kept: originals and r
 session is the output of is told by its bytes, so it does not matter where a run was interrupted.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,11 @@ from compactctl.receipt import Receipt, chunks, decode
 _NUMBERED = re.compile(r"[a-z]+\.(\d+)\.[a-z.]+")
 REPORT_ENDING = ".json"
 UNDONE_ENDING = ".undone.json"
+
+
+def paths_of(path: str) -> layout.Paths:
+    """Return where what belongs to a session lies: where its path is a link, beside the file that it leads to."""
+    return layout.own_paths(Path(os.path.realpath(path) if os.path.islink(path) else path))
 
 
 def receipt_at(path: Path) -> Receipt | None:

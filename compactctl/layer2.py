@@ -7,7 +7,6 @@ together, in one session, verified before it is put in place.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -50,7 +49,7 @@ def work(session: Session, options: Options, paths: layout.Paths, command: str, 
     earlier = _earlier(job)
     if earlier is not None:
         if options.apply:
-            generations.mend(layout.own_paths(Path(session.path)), session.own_receipt)
+            generations.mend(generations.paths_of(session.path), session.own_receipt)
         return [_already(job, item, note) for item, note in zip(job.planned, earlier.sessions, strict=True)]
     cuts = _decide(job, desk)
     if not cuts and not job.has_work:

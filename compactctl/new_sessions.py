@@ -3,11 +3,10 @@
 import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from pathlib import Path
 
 import msgspec
 
-from compactctl import disk, generations, inputs, job, layout
+from compactctl import disk, generations, inputs, job
 from compactctl.document import Document
 from compactctl.errors import CompactctlError, OutputCollision
 from compactctl.inputs import Input, Inputs
@@ -28,7 +27,7 @@ def without_made(found: Inputs) -> Inputs:
 
 def _source(path: str) -> str | None:
     """Return the real path of the session that a new one was made of, where both are in one folder."""
-    paths = layout.own_paths(Path(path))
+    paths = generations.paths_of(path)
     if not os.path.exists(paths.report):
         return None
     receipt = generations.newest(paths)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from compactctl import agents, inputs, layout, signals, store, views, workers
+from compactctl import agents, generations, inputs, layout, signals, store, views, workers
 from compactctl.errors import (
     Bug,
     CompactctlError,
@@ -328,7 +328,7 @@ def _spilled(item: Input, options: Options) -> list[Path]:
 def _restored(item: Input, options: Options) -> Path:
     if options.place == IN_PLACE:
         return Path(item.path)
-    return inputs.output_folder(item, options.out) / layout.own_paths(Path(item.path)).restored.name
+    return inputs.output_folder(item, options.out) / generations.paths_of(item.path).restored.name
 
 
 def _restore_one(item: Input, options: Options) -> list[Outcome]:

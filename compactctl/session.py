@@ -88,7 +88,7 @@ def opened(path: str, format_name: str | None) -> Iterator[Session]:
         read = read_document(path, document, format_name)
         receipt = None
         if path != STANDARD_INPUT:
-            own_paths = layout.own_paths(Path(path))
+            own_paths = generations.paths_of(path)
             receipt = generations.own(own_paths, document.starts_as)
             gone = _missing_spills(receipt, own_paths) if receipt else []
             read = Read(read.format, read.transcripts, (*read.file_findings, *gone))

@@ -64,7 +64,7 @@ def _files(paths: layout.Paths, receipt: Receipt | None) -> tuple[Path | None, .
 @contextlib.contextmanager
 def _kept(path: str) -> Iterator[Kept]:
     """Open a compacted session for undoing. Raises NoReceipt or NotRestorable, saying what is missing."""
-    paths = layout.own_paths(Path(path))
+    paths = generations.paths_of(path)
     with disk.reading(path) as source:
         document = Document(source)
         receipt = generations.own(paths, document.starts_as)

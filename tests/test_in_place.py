@@ -243,6 +243,22 @@ def test_a_link_to_a_session_stays_a_link(tmp_path, write_session):
     assert path.stat().st_size < 20_000
 
 
+def test_a_session_is_verified_and_undone_through_a_link_too(tmp_path, write_session):
+    path = write_session(big_chat())
+    source = path.read_bytes()
+    link = tmp_path / "links" / "l.jsonl"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    spill(link)
+    assert only(run.verify([str(link)], Options())).exit_code == 0
+    assert spill(link).status == "unchanged"
+    back = restore(link, Options(apply=True, out=str(tmp_path / "back"))).output.session
+    assert (tmp_path / "back" / "s.restored.jsonl").read_bytes() == source
+    assert back == str(tmp_path / "back" / "s.restored.jsonl")
+    assert restore(link).status == "applied"
+    assert (path.read_bytes(), link.is_symlink(), files_in(link.parent)) == (source, True, ["l.jsonl"])
+
+
 def test_in_place_goes_with_neither_out_nor_a_packed_session(tmp_path, write_session):
     import zstandard
 

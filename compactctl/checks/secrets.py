@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compactctl import layout
+from compactctl import generations
 from compactctl.checks.interface import Check, Subject
 from compactctl.document import Document
 from compactctl.findings import Finding
@@ -191,7 +191,7 @@ def _spilled_files(subject: Subject) -> Iterator[tuple[int | None, Path]]:
     if session.path == STANDARD_INPUT:
         return
     if session.own_receipt is not None:
-        folder = layout.own_paths(Path(session.path)).spills
+        folder = generations.paths_of(session.path).spills
         decisions = [decision for note in session.own_receipt.sessions for decision in note.decisions]
         yield from sorted({(decision.line, folder / decision.file) for decision in decisions if decision.file})
     if session.read.format.name == "claude-code":
