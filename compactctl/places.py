@@ -32,7 +32,7 @@ class Places:
             if other != source:
                 raise OutputCollision(
                     f"{other} and {source} would both write {target}; nothing was written "
-                    "(name the folder they are in, and --out keeps their paths apart)"
+                    "(name one folder that both are in, and --out keeps their paths apart)"
                 )
 
     def place(self, path: str) -> Place:

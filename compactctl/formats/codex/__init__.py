@@ -121,7 +121,7 @@ class Codex(Struct, frozen=True):
         """Return the command that opens a session by its id; by name or path, Codex silently starts a new one."""
         if session_id is not None:
             return Resume(("codex", "resume", session_id))
-        return Resume((), "not from here: codex finds sessions by id in its own folder, and finds the original")
+        return Resume((), "not from here: codex finds sessions by id, and in its own folder alone")
 
 
 FORMAT = Codex()
