@@ -6,10 +6,10 @@ a schema number; every released one stays readable.
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from compactctl.errors import NoReceipt
 from compactctl.model import Transcript
@@ -159,8 +159,8 @@ def decode(raw: bytes, name: str) -> Receipt:
     """Return the receipt in these bytes. Raises NoReceipt, naming the file, where they are none we can read."""
     try:
         read = msgspec.json.decode(raw, type=_Read)
-        sessions = tuple(SessionNote(**_fields(session) | {"decisions": _packed(session)}) for session in read.sessions)
-        receipt = Receipt(**_fields(read) | {"sessions": sessions})
+        sessions = tuple(SessionNote(**asdict(session) | {"decisions": _packed(session)}) for session in read.sessions)
+        receipt = Receipt(**asdict(read) | {"sessions": sessions})
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NoReceipt(f"{name}: not a receipt of compactctl: {error}") from None
     if receipt.schema != SCHEMA:
@@ -178,10 +178,6 @@ class _Read(Receipt, frozen=True):
     """A receipt with such notes."""
 
     sessions: tuple[_SessionRead, ...]
-
-
-def _fields(note: Struct) -> dict[str, Any]:
-    return {name: getattr(note, name) for name in note.__struct_fields__}
 
 
 def _packed(session: _SessionRead) -> Rows[Decision]:
