@@ -1,8 +1,7 @@
 """Which inputs can't each become a new session: the id of a new one comes from what its source holds."""
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
@@ -14,10 +13,10 @@ from compactctl.options import NEW_SESSION, Options
 from compactctl.session import STANDARD_INPUT, opened
 
 
-def without_made(found: Inputs) -> Inputs:
+def without_made(found: Inputs, options: Options) -> Inputs:
     """Return the inputs without those that an earlier run made of another one of them: they are written again."""
-    given = {os.path.realpath(item.path) for item in found.files}
-    kept = tuple(item for item in found.files if _source(item.path) not in given)
+    beside = {os.path.join(_goes_to(item, options), os.path.basename(item.path)) for item in found.files}
+    kept = tuple(item for item in found.files if _source(item.path) not in beside)
     left_out = len(found.files) - len(kept)
     if not left_out:
         return found
@@ -25,15 +24,19 @@ def without_made(found: Inputs) -> Inputs:
     return msgspec.structs.replace(found, files=kept, notes=(*found.notes, said))
 
 
+def _goes_to(item: Input, options: Options) -> str:
+    return os.path.realpath(inputs.output_folder(item, options.out))
+
+
 def _source(path: str) -> str | None:
-    """Return the real path of the session that a new one was made of, where both are in one folder."""
+    """Return where the session that a new one was made of would lie, were it beside it; None for any other session."""
     paths = generations.paths_of(path)
     if not os.path.exists(paths.report):
         return None
     receipt = generations.newest(paths)
     if receipt is None or receipt.place != NEW_SESSION:
         return None
-    return os.path.realpath(paths.session.with_name(receipt.source.name))
+    return os.path.join(os.path.realpath(paths.folder.parent), receipt.source.name)
 
 
 def require_different(found: Inputs, options: Options) -> None:
@@ -42,24 +45,23 @@ def require_different(found: Inputs, options: Options) -> None:
     Only files of one size are read, and packed ones, where their results go to one folder.
     """
     files = [item for item in found.files if item.path != STANDARD_INPUT]
-    for beside in _grouped((os.path.realpath(inputs.output_folder(item, options.out)), item) for item in files):
-        for same_size in _grouped((_size_bytes(item.path), item) for item in beside):
-            for equal in _grouped((_sha256(item.path), item) for item in same_size):
-                first, other, *_ = (item.path for item in equal)
-                if _has_new_session(first, options):
+    for beside in _grouped(files, lambda item: _goes_to(item, options)):
+        for same_size in _grouped(beside, lambda item: _size_bytes(item.path)):
+            for first, other, *_ in _grouped(same_size, lambda item: _sha256(item.path)):
+                if _has_new_session(first.path, options):
                     raise OutputCollision(
-                        f"{first} and {other} hold the same, so that both would be written as one new session; "
-                        "nothing was written"
+                        f"{first.path} and {other.path} hold the same, so that both would be written as one new "
+                        "session; nothing was written"
                     )
 
 
-def _grouped(keyed: Iterable[tuple[int | str | None, Input]]) -> Iterator[list[Input]]:
-    """Yield the groups of several inputs that have a key in common."""
-    known = sorted(((str(key), item) for key, item in keyed if key is not None), key=lambda each: each[0])
-    for _, group in groupby(known, key=lambda each: each[0]):
-        members = [item for _, item in group]
-        if len(members) > 1:
-            yield members
+def _grouped(files: Iterable[Input], key: Callable[[Input], Hashable]) -> list[list[Input]]:
+    """Return the groups of several inputs that have a key in common; where it is None there is none."""
+    groups: dict[Hashable, list[Input]] = {}
+    for item in files:
+        groups.setdefault(key(item), []).append(item)
+    groups.pop(None, None)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _size_bytes(path: str) -> int | None:

@@ -210,7 +210,7 @@ def _found_to_shrink(paths: Sequence[str], options: Options) -> Inputs:
     if options.place == NEW_SESSION:
         from compactctl import new_sessions
 
-        found = new_sessions.without_made(found)
+        found = new_sessions.without_made(found, options)
         new_sessions.require_different(found, options)
     _require_places(paths if options.apply else (), found, options, lambda item: _spilled(item, options))
     return found

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 import zstandard
 
@@ -138,17 +139,19 @@ def test_files_of_one_size_that_hold_something_else_or_no_session_are_no_collisi
     assert len(made) == 2
 
 
-def test_a_new_session_is_not_compacted_in_one_run_with_its_source(tmp_path):
+@pytest.mark.parametrize("out", [None, "new"])
+def test_a_new_session_is_not_compacted_in_one_run_with_its_source(tmp_path, out):
     path = tmp_path / "s.jsonl"
     path.write_bytes(claude_session())
-    made = spill(path, Options(apply=True, place="new session")).output.session
+    asked = Options(apply=True, place="new session", out=out and str(tmp_path / out))
+    made = only(run.spill([str(tmp_path)], asked)).output.session
     lower = Settings(layer1=Layer1(single_limit_bytes=300))
-    batch = run.spill([str(tmp_path)], Options(apply=True, place="new session", settings=lower))
+    batch = run.spill([str(tmp_path)], msgspec.structs.replace(asked, settings=lower))
     assert [outcome.path for outcome in batch.outcomes] == [str(path)]
     assert batch.notes == [
         "left out: 1 made by --new-session of another session here (to compact it, leave that one out)"
     ]
     assert len(run.inspect([str(tmp_path)], Options()).outcomes) == 2
     for paths, read in (([str(path), made], [str(path)]), ([made], [made])):
-        named = run.spill(paths, Options(apply=False, place="new session"))
+        named = run.spill(paths, msgspec.structs.replace(asked, apply=False))
         assert [outcome.path for outcome in named.outcomes] == read
