@@ -61,10 +61,9 @@ def newest(paths: layout.Paths) -> Receipt | None:
     return next((receipt for receipt in _receipts(paths) if receipt.output.name == paths.session.name), None)
 
 
-def is_output(path: Path) -> bool:
+def is_output(path: str) -> bool:
     """Return whether a file stands where compaction wrote one, by the receipts beside it (its bytes are not read)."""
-    paths = layout.own_paths(path)
-    return any(receipt.output.name == path.name for receipt in _receipts(paths))
+    return newest(paths_of(path)) is not None
 
 
 def next_number(paths: layout.Paths, *others: Path) -> int:

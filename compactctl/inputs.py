@@ -209,7 +209,7 @@ def _is_session(name: str) -> bool:
 
 
 def _is_own(path: str) -> bool:
-    return path.endswith(OWN_ENDINGS) or is_output(Path(path))
+    return path.endswith(OWN_ENDINGS) or is_output(path)
 
 
 def is_excluded(path: str, selection: Selection) -> bool:

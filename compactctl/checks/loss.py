@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from compactctl import spill_files
+from compactctl import generations, spill_files
 from compactctl.checks.interface import Check, Subject
 from compactctl.findings import BY_GROUP, Finding
 from compactctl.model import Transcript
@@ -33,11 +33,12 @@ class Losses(Struct, frozen=True):
 def losses(session: Session, transcript: Transcript, read_bytes: int | None = None) -> Losses:
     """Return what each compaction of a session lost, without reading more than so many bytes of it again."""
     own = {f"{transcript.session_id}.jsonl"} if transcript.session_id else set()
-    if session.path != STANDARD_INPUT:
-        own.add(Path(session.path).name)
+    file = None if session.path == STANDARD_INPUT else generations.paths_of(session.path).session
+    if file is not None:
+        own |= {Path(session.path).name, file.name}
 
     def files(text: str) -> Sequence[str]:
-        return () if session.path == STANDARD_INPUT else spill_files.texts_named(Path(session.path), text)
+        return () if file is None else spill_files.texts_named(file, text)
 
     written_lines = (session.own_receipt.output.lines or 0) if session.own_receipt else 0
     made = moments(session.document, session.read.format, transcript, written_lines, read_bytes)

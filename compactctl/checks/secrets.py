@@ -195,7 +195,7 @@ def _spilled_files(subject: Subject) -> Iterator[tuple[int | None, Path]]:
         decisions = [decision for note in session.own_receipt.sessions for decision in note.decisions]
         yield from sorted({(decision.line, folder / decision.file) for decision in decisions if decision.file})
     if session.read.format.name == "claude-code":
-        own = Path(session.path).with_suffix("") / "tool-results"
+        own = generations.paths_of(session.path).session.with_suffix("") / "tool-results"
         if own.is_dir():
             yield from ((None, path) for path in sorted(own.iterdir()) if path.is_file())
 
