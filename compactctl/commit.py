@@ -102,8 +102,7 @@ def _write(on_disk: contextlib.ExitStack, job: Job) -> Unchecked:
 def require_place(job: Job) -> None:
     """Raise WriteError where the result must not be put: something else is there, or a process holds it open."""
     for path in (job.paths.report, job.paths.originals):
-        if os.path.lexists(path) and not path.is_file():
-            raise OutputChanged(f"{path}: something else is there; move it away")
+        store.require_ours(path)
     if job.is_in_place:
         _require_not_held(job)
     elif os.path.exists(job.paths.session) and disk.file_sha256(job.paths.session) not in _own_digests(job.paths):

@@ -144,6 +144,19 @@ def read_beside(path: Path) -> bytes | None:
         return None
 
 
+_OURS = b'{"schema":"compactctl.'
+
+
+def may_be_ours(path: Path) -> bool:
+    """Return whether what lies there starts as each JSON file of ours does, as far as it goes: one may be torn."""
+    try:
+        with open_plain(path) as source:
+            start = b"".join(source.read(2 * len(_OURS)).split())[: len(_OURS)]
+    except OSError:
+        return False
+    return _OURS.startswith(start)
+
+
 def file_sha256(path: Path) -> str:
     """Return the hex digest of a file; "" for what is no plain file that can be read."""
     digest = sha256()

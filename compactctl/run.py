@@ -268,6 +268,7 @@ def _estimate_path(item: Input, options: Options) -> Path:
 
 
 def _write_estimate(path: Path, outcomes: list[Outcome]) -> None:
+    store.require_ours(path)
     batch = Batch.of("estimate", outcomes)
     store.write_whole(path, [msgspec.json.format(msgspec.json.encode(batch.document()), indent=2), b"\n"])
     for made in outcomes:

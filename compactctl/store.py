@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from compactctl.disk import BINARY, NO_FOLLOW
-from compactctl.errors import WriteError, reason_of
+from compactctl.disk import BINARY, NO_FOLLOW, may_be_ours
+from compactctl.errors import OutputChanged, WriteError, reason_of
 from compactctl.layout import COMPACTED
 
 FILE_MODE = 0o600
@@ -100,6 +100,12 @@ def _take_after(path: Path, model: Path) -> None:
         os.chown(path, status.st_uid, status.st_gid)
     os.chmod(path, stat.S_IMODE(status.st_mode))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def require_ours(path: Path) -> None:
+    """Raise OutputChanged where something else lies where a JSON file of ours is to go."""
+    if os.path.lexists(path) and not may_be_ours(path):
+        raise OutputChanged(f"{path}: something else is there; move it away")
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> Candidate:

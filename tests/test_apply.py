@@ -170,6 +170,24 @@ def test_an_output_in_which_an_agent_went_on_is_never_overwritten(tmp_path, writ
     assert compacted.read_bytes() == grown
 
 
+@pytest.mark.parametrize("name", ["s.compacted.report.json", "s.compacted/originals.jsonl", "s.estimate.json"])
+@pytest.mark.parametrize("theirs", [b'{"my": "notes"}\n', b"notes\n", b'{"schema": "theirs/1"}'])
+def test_a_file_of_someone_elses_is_not_written_over_and_a_torn_one_of_ours_is(tmp_path, write_session, name, theirs):
+    path = write_session(big_chat())
+    work = run.estimate if "estimate" in name else run.spill
+    other = tmp_path / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_bytes(theirs)
+    refused = only(work([str(path)], Options(apply=True)))
+    assert (refused.status, refused.exit_code, refused.error.code) == ("failed", 6, "output_changed")
+    assert refused.error.message == f"{other}: something else is there; move it away"
+    assert other.read_bytes() == theirs
+    assert not (tmp_path / "s.compacted.jsonl").exists()
+    for torn in (b"", b'{\n  "schema": "comp', b'{"schema": "compactctl.receipt/1"'):
+        other.write_bytes(torn)
+        assert only(work([str(path)], Options(apply=True))).exit_code == 0
+
+
 def test_a_session_that_grew_is_compacted_again_and_earlier_decisions_hold(tmp_path, write_session):
     path = write_session(big_chat((3_000, 60_000)))
     spill(path, limits(2_000))

@@ -2,7 +2,7 @@
 
     python -m tests.bench.big [BYTES]
 
-The session is generated into a temporary folder and removed afterwards; four times its size must be free there.
+The session is generated into a temporary folder and removed afterwards; six times its size must be free there.
 """
 
 import json
