@@ -1,41 +1,19 @@
-"""What else is read out of a Claude Code session: its figures, its usage, its damage; and how results are replaced."""
+"""What else is read out of a Claude Code session: what it says it is, its figures, its usage, its calls."""
 
 import json
 
 import pytest
 
-from compactctl import splicing
 from compactctl.document import Place
 from compactctl.formats.claude_code import FORMAT
 from compactctl.formats.claude_code.lines import copies
-from compactctl.formats.interface import Spilled
 from compactctl.model import Compaction, Copy, OutsideResult, Reasoning, SideRun, Usage, context_bytes
 from compactctl.settings import Settings
 from compactctl.windows import choose
 from tests import contexts
 from tests.builders.claude import DROP, SESSION_ID, Session, call, image, result, text, thinking, usage
-from tests.builders.images import encoded, png
-from tests.formats import reading
-
-
-def read(session):
-    [transcript] = FORMAT.read(session.document())
-    return transcript
-
-
-def rules(transcript):
-    return [(finding.line, finding.rule) for finding in transcript.findings]
-
-
-def conversation():
-    """A short session with everything that a plain one has."""
-    s = Session()
-    s.user("Go.")
-    s.assistant("I look.", call("toolu_1"), usage=usage(6, 400, 9500, 60))
-    s.results(result("toolu_1", "seen"), copy={"stdout": "seen"})
-    s.assistant("Done.", usage=usage(6, 400, 10_000, 60))
-    return s
-
+from tests.formats.conversations import conversation, read
+from tests.formats.reading import rules
 
 # recognising -------------------------------------------------------------------------------------
 
@@ -415,168 +393,3 @@ def test_a_call_at_the_very_end_is_unfinished_whatever_reminder_follows_it():
     s.assistant(call("toolu_1"), usage=usage(10))
     s.attachment("hook_additional_context", content=["abc"])
     assert rules(read(s)) == [(2, "unfinished-call")]
-
-
-# damage ------------------------------------------------------------------------------------------
-
-
-def damaged(raw):
-    document = reading.opened(raw)
-    [transcript] = FORMAT.read(document)
-    found = [(f.line, f.rule) for f in (*document.findings, *transcript.findings) if f.rule != "no-usage"]
-    return contexts.lines(document, transcript), found
-
-
-def test_half_a_surrogate_pair_is_read_as_a_replacement_character():
-    s = conversation()
-    s.user("Good \\ud83d\\ude00 bad \\ud83d end \\udc00 nul \\u0000.")
-    s.raw_lines[-1] = s.raw_lines[-1].replace(b"\\\\u", b"\\u")
-    lines, found = damaged(s.bytes())
-    assert lines[-1] == "user: Good 😀 bad \ufffd end \ufffd nul \x00."
-    assert found == [(5, "lone-surrogate")]
-
-
-def test_line_separators_inside_strings_end_no_line():
-    s = Session()
-    s.user("a\u2028b\u2029c\x85d\x0b\x0c\x1c")
-    s.assistant("Done.", usage=usage(10))
-    lines, found = damaged(s.bytes())
-    assert (lines[0], len(lines), found) == ("user: a\u2028b\u2029c\x85d\x0b\x0c\x1c", 2, [])
-
-
-def test_a_byte_order_mark_and_windows_line_ends_lose_nothing():
-    lines, found = damaged(b"\xef\xbb\xbf" + conversation().bytes(b"\r\n"))
-    assert (len(lines), found) == (4, [(1, "byte-order-mark")])
-
-
-def test_a_record_spread_over_lines_is_one_damaged_span_and_its_call_is_unanswered():
-    s = conversation()
-    s.raw_lines[2] = s.raw_lines[2].replace(b'"content":"seen"', b'"content":"first\nsecond\nseen"')
-    lines, found = damaged(s.bytes())
-    assert lines == ["user: Go.", "assistant: I look. +toolu_1", "assistant: Done."]
-    assert found == [(3, "unreadable-line"), (2, "call-without-result"), (6, "dangling-parent")]
-
-
-def test_a_torn_last_line_leaves_the_rest_whole():
-    s = conversation()
-    lines, found = damaged(s.bytes() + s.raw_lines[0][:40])
-    assert (len(lines), found) == (4, [(5, "torn-tail")])
-
-
-def test_deep_nesting_huge_integers_and_numbers_that_json_lacks_hide_no_neighbour():
-    s = conversation()
-    s.raw(b'{"type":"user","message":{"role":"user","content":' + b"[" * 50_000 + b"]" * 50_000 + b"}}")
-    s.raw(b'{"type":"system","subtype":"metric","value":' + b"9" * 5000 + b"}")
-    s.raw(b'{"type":"system","subtype":"metric","value":NaN,"value":-Infinity}')
-    s.user("More.")
-    lines, found = damaged(s.bytes())
-    assert (lines[-1], len(lines)) == ("user: More.", 5)
-    assert found == [(5, "unreadable-line"), (7, "non-json-number")]
-
-
-def test_glued_records_are_both_read():
-    s = conversation()
-    s.raw_lines[2:] = [s.raw_lines[2] + s.raw_lines[3]]
-    lines, found = damaged(s.bytes())
-    assert (len(lines), found) == (4, [(3, "glued-records")])
-
-
-def test_what_is_no_record_is_counted_by_kind():
-    s = Session()
-    for line in (b'["x"]', b"42", b"null", b'"text"', b"", b"{}", b'{"type":"new-kind"}', b'{"type":"new-kind"}'):
-        s.raw(line)
-    s.line({"type": "system", "message": "denied by policy"})
-    s.line({"type": "user", "message": {"role": "user", "content": "A real message."}})
-    s.line({"type": "assistant", "message": {"role": "assistant", "content": "A string."}})
-    transcript = read(s)
-    assert len(transcript.messages) == 2
-    assert [(f.line, f.message) for f in transcript.findings if f.rule == "unknown-record"] == [
-        (1, "4 not an object of a known shape"),
-        (6, "one without a type"),
-        (7, "2 of type new-kind"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "message, said",
-    [
-        ("A plain string.", ["user: A plain string."]),
-        ({"role": "user", "id": 5, "model": [], "usage": "?", "content": "Kept."}, ["user: Kept."]),
-        ({"role": "user", "content": {"odd": 1}}, ["user: <content>"]),
-        ({"role": "user", "content": [5, {"type": "newer", "x": 1}, text("Kept.")]}, ["user: <block> <newer> Kept."]),
-        ({"role": "user", "content": None}, []),
-        ({"role": "user"}, []),
-    ],
-)
-def test_a_message_of_another_shape_is_read_as_far_as_it_goes(message, said):
-    s = Session()
-    s.line({"type": "user", "uuid": "u", "parentUuid": None, "message": message})
-    document = s.document()
-    [transcript] = FORMAT.read(document)
-    assert contexts.lines(document, transcript) == said
-
-
-@pytest.mark.parametrize("field, value", [("message", 5), ("uuid", 5), ("isSidechain", "no"), ("parentUuid", [])])
-def test_an_odd_envelope_is_a_finding_and_no_crash(field, value):
-    s = conversation()
-    s.line({"type": "user", "uuid": "u", "message": {"role": "user", "content": "Hi."}, field: value})
-    assert (5, "unknown-record") in rules(read(s))
-
-
-def test_a_session_with_nothing_to_send_says_so():
-    s = Session()
-    s.other("queue-operation", operation="enqueue")
-    assert rules(read(s)) == [(None, "empty-session")]
-
-
-def test_a_document_without_any_line_of_this_format_is_no_session():
-    assert FORMAT.read(reading.opened(b'{"role":"user","content":"Hi."}\n')) == []
-
-
-# replacing results -------------------------------------------------------------------------------
-
-
-def spilled(session):
-    """Return the lines after every result gave way to `PREVIEW`."""
-    document = session.document()
-    [transcript] = FORMAT.read(document)
-    items = [Spilled(m.result, "PREVIEW", "moved") for m in transcript.messages if m.result is not None]
-    edits = FORMAT.spill_edits(document, items)
-    return b"".join(splicing.edited(document, splicing.concrete(document, edits))).splitlines()
-
-
-def test_a_preview_takes_the_place_of_a_result_and_its_copy_is_slimmed():
-    s = Session()
-    s.user("Go.")
-    s.assistant(thinking("Hm."), call("toolu_1"))
-    copy = {"stdout": "x" * 1000, "stderr": "", "interrupted": False, "lines": ["y" * 300] * 20}
-    s.results(result("toolu_1", "x" * 1000, is_error=True), copy=copy)
-    s.assistant("Done.")
-    after = spilled(s)
-    line = json.loads(after[2])
-    assert line["message"]["content"] == [result("toolu_1", "PREVIEW", is_error=True)]
-    assert line["toolUseResult"] == {"stdout": "moved", "stderr": "", "interrupted": False, "lines": ["moved"] * 20}
-    assert [after[i] for i in (0, 1, 3)] == [s.raw_lines[i] for i in (0, 1, 3)]
-
-
-def test_images_beside_a_spilled_text_stay_as_they_are():
-    s = Session()
-    picture = image(encoded(png(10, 10)))
-    s.user("Go.")
-    s.assistant(call("toolu_1"))
-    s.results(result("toolu_1", [text("a" * 50), picture, text("b" * 50)]))
-    line = json.loads(spilled(s)[2])
-    assert line["message"]["content"] == [result("toolu_1", [text("PREVIEW"), picture])]
-
-
-def test_of_a_record_written_twice_the_one_that_the_client_reads_is_edited():
-    s = conversation()
-    s.again(2)
-    after = spilled(s)
-    assert after[2] == s.raw_lines[2]
-    assert json.loads(after[4])["message"]["content"] == [result("toolu_1", "PREVIEW")]
-
-
-def test_no_recorded_usage_is_rewritten():
-    s = conversation()
-    assert FORMAT.usage_edits(s.document(), read(s), 100) == []
