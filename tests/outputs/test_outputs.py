@@ -7,7 +7,7 @@ import orjson
 import pytest
 from msgspec import UNSET
 
-from compactctl.outcome import Disk, FindingNote, KeepCounts, ResumeNote
+from compactctl.outcome import Disk, FindingNote, KeepCounts, Problem, ResumeNote
 from compactctl.outputs import OUTPUTS, View, load, words
 from compactctl.outputs.json import dumps
 from compactctl.totals import Batch
@@ -225,6 +225,16 @@ def test_many_sessions_are_a_line_each_in_input_order_with_subagents_under_their
 def test_a_subagent_whose_parent_is_elsewhere_stands_alone():
     child = outcome("agent-1.jsonl", session_id="sub", parent_session_id="p")
     assert printed("table", batch(child, outcome("b"))).splitlines()[1].startswith("agent-1.jsonl")
+
+
+@pytest.mark.parametrize("view", [View(), View(terminal=True)], ids=["piped", "terminal"])
+def test_a_list_says_what_was_wrong_where_something_was_written(view):
+    missed = spilled("b.jsonl", "applied", exit_code=4, error=Problem("over_target", "90,000 tokens are left"))
+    lines = printed("table", batch(spilled(status="applied"), missed, command="spill"), view).splitlines()
+    assert [re.findall(r"applied(?:: \w+)?", line) for line in lines if "applied" in line] == [
+        ["applied"],
+        ["applied: over_target"],
+    ]
 
 
 def test_many_sessions_end_in_totals():
